@@ -1,0 +1,1 @@
+"""Attention and Transformers: every model of the course in NumPy, PyTorch and TensorFlow."""
