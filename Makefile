@@ -1,0 +1,54 @@
+# Everything the course does from a shell. `make help` lists it; `make book` and `make test` each
+# need nothing but Python 3.11 or later, make and a network the first time.
+#
+# .ci/setup makes .venv once and says in one sentence what to do when it cannot. An active conda
+# environment made from environment.yml is used as it is. Nothing here needs a GPU.
+
+BIN := $(shell sh .ci/setup --bin)
+PY := "$(BIN)/python"
+
+# nbgrader starts `alembic` and Jupyter starts its kernels by their bare names.
+export PATH := $(BIN):$(PATH)
+export PYTHONUNBUFFERED := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help book test lab notebooks grade bench lint clean ready
+
+help:            ## list these targets
+	@echo "usage: make TARGET"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{printf "%-12s %s\n", $$1, $$2}'
+
+book: ready      ## build the book and say where it is
+	@$(PY) -m course_lib.data fetch
+	@"$(BIN)/jupyter-book" build . -W -n --keep-going --quiet
+	@echo
+	@echo "The book stands in _build/html. Open file://$(CURDIR)/_build/html/index.html in a browser,"
+	@echo "or run 'python3 -m http.server --directory _build/html' and open http://localhost:8000/"
+
+test: ready      ## check the style, then run every test
+	@$(PY) -m ruff check .
+	@$(PY) -m pytest $(ARGS)
+
+lab: ready       ## open the lectures in JupyterLab
+	@$(PY) -m course_lib.kernel register
+	@cd notebooks && "$(BIN)/jupyter" lab
+
+notebooks: ready ## run lectures again in place: NAMES="03-self-attention ...", all by default
+	@$(PY) tests/execute.py $(NAMES)
+
+grade: ready     ## grade what was handed in: ASSIGNMENT=name
+	@$(PY) assignments/grade.py $(ASSIGNMENT)
+
+bench: ready     ## time the library against its peers
+	@$(PY) tests/benchmarks/run.py $(ARGS)
+
+lint: ready      ## check the style only
+	@$(PY) -m ruff check .
+
+clean:           ## remove the built book and caches, never data, notebooks or grades
+	@rm -rf _build build dist .ruff_cache .pytest_cache .jupyter_cache
+	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "Removed the built book and the caches. Kept: .venv, downloaded data, and everything under assignments/."
+
+ready:
+	@sh .ci/setup
