@@ -3,7 +3,7 @@
 `fetch("minilm-l6")` returns a folder; `python -m course_lib.data` lists, fetches and verifies.
 """
 
-from course_lib.data.cache import cache_folder, fetch, folder_of, is_cached, verify
+from course_lib.data.cache import cache_folder, fetch, folder_of, is_cached, resolve, verify
 from course_lib.data.registry import REGISTRY, DataError, DataSet, checkpoints
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "fetch",
     "folder_of",
     "is_cached",
+    "resolve",
     "verify",
 ]

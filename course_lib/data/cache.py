@@ -29,7 +29,7 @@ import filelock
 import pooch
 
 from course_lib.data import hub, wheels
-from course_lib.data.registry import DataError, DataSet, Wheel, lookup
+from course_lib.data.registry import DataError, DataSet, Wheel, checkpoints, lookup
 
 _STAMP = ".stamp.json"
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -106,6 +106,24 @@ def verify(name: str, source: str | None = None) -> list[str]:
         with contextlib.suppress(OSError):
             (folder / _STAMP).unlink()
     return problems
+
+
+def resolve(name_or_folder: str | os.PathLike) -> Path:
+    """Return `name_or_folder` if it is a folder, else fetch the checkpoint of that name; return its folder.
+
+    Raises
+    ------
+    ValueError : it is neither a folder nor the name of a checkpoint; the message lists the known names.
+    DataError : the checkpoint could not be fetched.
+    """
+    if Path(name_or_folder).is_dir():
+        return Path(name_or_folder)
+    if str(name_or_folder) not in checkpoints():
+        raise ValueError(
+            f"{str(name_or_folder)!r} is neither a folder nor a checkpoint of the registry, "
+            f"which are {', '.join(checkpoints())}."
+        )
+    return fetch(str(name_or_folder))
 
 
 def _install(entry: DataSet, source: str, folder: Path, progress: bool) -> None:
