@@ -1,0 +1,211 @@
+"""WordPiece tokens: text to the ids that a BERT reads, and back.
+
+The work is done by the `tokenizers` library; this class gives it the course's conventions: NumPy arrays of ids
+(B, T), padding to the longest text only, and errors that say what to do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from tokenizers import Tokenizer as FastTokenizer
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from course_lib.data import resolve
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+class Encoded(NamedTuple):
+    """Token ids and segments, both int64 of shape (B, T).
+
+    Without padding each is a list of B arrays of unequal lengths. The mask of a padded batch is
+    `padding_mask(ids, tokenizer.pad_id)` of `course_lib.masks`.
+    """
+
+    ids: np.ndarray
+    segments: np.ndarray
+
+
+class Tokenizer:
+    """A WordPiece tokenizer with BERT's special tokens (Devlin et al., 2019, section 3; Wu et al., 2016, section 4).
+
+    Make one by `Tokenizer.from_pretrained("minilm-l6")`. The ids of the special tokens are the attributes `pad_id`,
+    `unk_id`, `cls_id`, `sep_id` and `mask_id`.
+    """
+
+    def __init__(self, fast: FastTokenizer):
+        missing = [token for token in SPECIAL_TOKENS if fast.token_to_id(token) is None]
+        if missing:
+            raise ValueError(f"The vocabulary lacks the special tokens {', '.join(missing)}, so it is not BERT's.")
+        # A tokenizer.json can carry a length and a padding of its own: that of MiniLM cuts and pads to 128 tokens.
+        fast.no_truncation()
+        fast.no_padding()
+        self._fast = fast
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(fast.token_to_id, SPECIAL_TOKENS)
+        self.vocab_size: int = fast.get_vocab_size()
+
+    @classmethod
+    def from_pretrained(cls, name_or_folder: str | Path) -> Tokenizer:
+        """Load the tokenizer of a checkpoint from its tokenizer.json, or else from its vocab.txt.
+
+        With a vocab.txt alone, `do_lower_case` of tokenizer_config.json says whether text is lower-cased; without
+        that too, text is lower-cased if no token of the vocabulary has a capital letter.
+
+        Parameters
+        ----------
+        name_or_folder : a checkpoint of the data registry, or a folder
+
+        Raises
+        ------
+        ValueError : no such name or folder, or not the vocabulary of a BERT.
+        FileNotFoundError : the folder holds neither file.
+        """
+        folder = resolve(name_or_folder)
+        if (folder / "tokenizer.json").is_file():
+            return cls(_read_json(folder / "tokenizer.json"))
+        if (folder / "vocab.txt").is_file():
+            return cls(_from_vocabulary(folder))
+        raise FileNotFoundError(f"{folder} holds neither tokenizer.json nor vocab.txt, so it has no tokenizer.")
+
+    def encode(
+        self,
+        texts: str | Sequence[str],
+        pairs: str | Sequence[str] | None = None,
+        max_len: int | None = None,
+        pad: bool = True,
+    ) -> Encoded:
+        """Turn B texts into ids: [CLS] text [SEP], or [CLS] text [SEP] pair [SEP] with segments 0 and 1.
+
+        Parameters
+        ----------
+        texts : one text, or a sequence of B texts; one text gives B = 1
+        pairs : the second text of each, or None
+        max_len : the longest sequence to return, special tokens included; tokens beyond it are dropped from the end,
+            of a pair from the end of its longer part. None drops nothing.
+        pad : fill each sequence with [PAD] (segment 0) up to the longest one of the batch
+
+        Returns
+        -------
+        `Encoded`: ids and segments, int64 (B, T).
+
+        Raises
+        ------
+        TypeError : a text that is not a str.
+        ValueError : no text at all, unequal numbers of texts and pairs, or a max_len that leaves no room for a token.
+        """
+        first = _as_texts(texts, "texts")
+        batch = first
+        if pairs is not None:
+            second = _as_texts(pairs, "pairs")
+            if len(first) != len(second):
+                raise ValueError(f"There are {len(first)} texts but {len(second)} pairs; each text needs one.")
+            batch = list(zip(first, second, strict=True))
+        if max_len is not None:
+            needed, kind = (3, "[CLS], a token and [SEP]") if pairs is None else (5, "[CLS], two [SEP] and two tokens")
+            if max_len < needed:
+                raise ValueError(f"max_len is {max_len}, but {kind} need at least {needed}.")
+            self._fast.enable_truncation(max_len)
+        try:
+            encodings = self._fast.encode_batch(batch)
+        finally:
+            self._fast.no_truncation()
+        ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+        segments = [np.array(encoding.type_ids, dtype=np.int64) for encoding in encodings]
+        if not pad:
+            return Encoded(ids, segments)
+        return Encoded(_padded(ids, self.pad_id), _padded(segments, 0))
+
+    def decode(self, ids: Iterable, skip_special: bool = True) -> str | list[str]:
+        """Turn ids (T,) back into a text, or ids (B, T) into B texts, without special tokens unless asked for.
+
+        Raises
+        ------
+        ValueError : an id outside the vocabulary, or not an integer.
+        """
+        return self._per_sequence(ids, lambda row: self._fast.decode(row, skip_special_tokens=skip_special))
+
+    def tokens(self, ids: Iterable) -> list[str] | list[list[str]]:
+        """The tokens of ids (T,) as a list of strings, of ids (B, T) as B lists.
+
+        Raises
+        ------
+        ValueError : an id outside the vocabulary, or not an integer.
+        """
+        return self._per_sequence(ids, lambda row: [self._fast.id_to_token(number) for number in row])
+
+    def save_pretrained(self, folder: str | Path) -> Path:
+        """Write tokenizer.json, vocab.txt and tokenizer_config.json, which `transformers` opens; return the folder."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._fast.save(str(folder / "tokenizer.json"))
+        self._fast.model.save(str(folder))
+        lower_case = (json.loads(self._fast.to_str())["normalizer"] or {}).get("lowercase", False)
+        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lower_case}
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
+        return folder
+
+    def _per_sequence(self, ids: Iterable, function):
+        if isinstance(ids, (list, tuple)) and ids and all(hasattr(row, "__len__") for row in ids):
+            return [self._per_sequence(row, function) for row in ids]  # the rows may be of unequal lengths
+        ids = np.asarray(ids)
+        if ids.ndim == 2:
+            return [self._per_sequence(row, function) for row in ids]
+        if ids.size == 0:
+            ids = ids.astype(np.int64)  # NumPy makes an empty list float
+        if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+            raise ValueError(f"ids must be integers of shape (T,) or (B, T), not {ids.dtype} of shape {ids.shape}.")
+        if ids.size and not 0 <= ids.min() <= ids.max() < self.vocab_size:
+            raise ValueError(f"ids must lie in 0 ... {self.vocab_size - 1}; they go from {ids.min()} to {ids.max()}.")
+        return function(ids.tolist())
+
+
+def _as_texts(texts: str | Sequence[str], name: str) -> list[str]:
+    if not isinstance(texts, str) and not hasattr(texts, "__len__"):
+        raise TypeError(f"{name} must be a str or a sequence of them, not a {type(texts).__name__}.")
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    if not texts:
+        raise ValueError(f"{name} is empty; give at least one text.")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{index}] is a {type(text).__name__}, not a str.")
+    return texts
+
+
+def _padded(rows: list[np.ndarray], fill: int) -> np.ndarray:
+    batch = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)  # (B, T)
+    for row, values in zip(batch, rows, strict=True):
+        row[: len(values)] = values
+    return batch
+
+
+def _read_json(path: Path) -> FastTokenizer:
+    try:
+        return FastTokenizer.from_file(str(path))
+    except Exception as error:  # the library raises a bare Exception for any fault of the file
+        raise ValueError(f"{path} is not a tokenizer's file: {error}") from error
+
+
+def _from_vocabulary(folder: Path) -> FastTokenizer:
+    words = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    config = folder / "tokenizer_config.json"
+    settings = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+    capitals = any(word != word.lower() for word in words if not word.startswith("["))
+    if missing := [token for token in SPECIAL_TOKENS if token not in words]:
+        raise ValueError(f"{folder / 'vocab.txt'} lacks {', '.join(missing)}, so it is not the vocabulary of a BERT.")
+    fast = FastTokenizer(models.WordPiece({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
+    fast.normalizer = normalizers.BertNormalizer(
+        lowercase=settings.get("do_lower_case", not capitals),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
+    fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    fast.decoder = decoders.WordPiece()
+    ends = [(token, words.index(token)) for token in ("[SEP]", "[CLS]")]
+    fast.post_processor = processors.BertProcessing(*ends)
+    fast.add_special_tokens(list(SPECIAL_TOKENS))
+    return fast
