@@ -1,0 +1,110 @@
+"""Argument checks shared by the three frameworks, so that the same mistake gives the same error in each.
+
+The checks look at shapes and dtypes only and know no framework. An axis whose length is not known yet
+(None, inside a `tf.function`) passes.
+"""
+
+
+def check_attention(q_shape, k_shape, v_shape, mask_shape=None, mask_dtype=None) -> None:
+    """Check the arguments of attention: q (..., T, d_k), k (..., S, d_k), v (..., S, d_v).
+
+    Raises
+    ------
+    ValueError : axes that do not fit, or a mask that does not broadcast to (..., T, S).
+    TypeError : a mask that is not boolean.
+    """
+    q, k, v = tuple(q_shape), tuple(k_shape), tuple(v_shape)
+    shapes = f"q {_show(q)}, k {_show(k)}, v {_show(v)}"
+    if min(len(q), len(k), len(v)) < 2:
+        raise ValueError(f"q, k and v need at least the two axes (length, features); got {shapes}")
+    if not len(q) == len(k) == len(v):
+        raise ValueError(f"q, k and v need the same number of axes; got {shapes}")
+    if not _same(q[-1], k[-1]):
+        raise ValueError(f"queries and keys need the same number of features (last axis); got {shapes}")
+    if not _same(k[-2], v[-2]):
+        raise ValueError(f"there must be one value for each key (axis -2 of k and v); got {shapes}")
+    if not all(_same(a, b) and _same(a, c) for a, b, c in zip(q[:-2], k[:-2], v[:-2], strict=True)):
+        raise ValueError(f"q, k and v need the same leading axes (batch, heads); got {shapes}")
+    if mask_shape is not None:
+        check_mask(mask_shape, mask_dtype, (*q[:-1], k[-2]))
+
+
+def check_mask(mask_shape, mask_dtype, scores_shape) -> None:
+    """Check that a mask is boolean and broadcasts to the shape of the scores.
+
+    Raises
+    ------
+    TypeError : the mask is not boolean (a float or additive mask, 0/1 integers).
+    ValueError : the mask does not broadcast to `scores_shape`.
+    """
+    if "bool" not in str(mask_dtype):
+        raise TypeError(
+            f"the mask must be boolean with True = may attend, got {mask_dtype}; turn 0/1 into booleans with "
+            "`mask != 0`, and an additive mask (0 and -inf) with `mask == 0`"
+        )
+    mask, scores = tuple(mask_shape), tuple(scores_shape)
+    padded = (1,) * (len(scores) - len(mask)) + mask
+    if len(mask) > len(scores) or not all(m == 1 or _same(m, s) for m, s in zip(padded, scores, strict=True)):
+        raise ValueError(f"a mask of shape {_show(mask)} does not broadcast to the scores {_show(scores)}")
+
+
+def check_dropout(dropout: float) -> None:
+    """Raise ValueError unless `dropout` is a probability in [0, 1)."""
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout is a probability in [0, 1), got {dropout}")
+
+
+def check_heads(d_model: int, n_heads: int) -> int:
+    """Return d_head = d_model / n_heads; raise ValueError when the heads do not divide d_model."""
+    if n_heads < 1 or d_model < 1 or d_model % n_heads:
+        raise ValueError(f"d_model must be a positive multiple of n_heads, got d_model={d_model}, n_heads={n_heads}")
+    return d_model // n_heads
+
+
+def check_features(name: str, shape, n_features: int) -> None:
+    """Raise ValueError unless an input has the shape (B, T, n_features)."""
+    shape = tuple(shape)
+    if len(shape) != 3 or not _same(shape[-1], n_features):
+        raise ValueError(f"{name} must have shape (B, T, {n_features}), got {_show(shape)}")
+
+
+def check_length(length: int | None, max_len: int) -> None:
+    """Raise ValueError when a sequence is longer than the model has positions."""
+    if length is not None and length > max_len:
+        raise ValueError(f"a sequence of {length} tokens is over the maximum of {max_len}; truncate or split it")
+
+
+def check_even(d_model: int) -> None:
+    """Raise ValueError unless d_model is even and positive: sines and cosines come in pairs."""
+    if d_model < 2 or d_model % 2:
+        raise ValueError(f"sinusoidal positions need an even d_model of 2 or more, got {d_model}")
+
+
+def check_ids(name: str, shape, is_integer: bool, low: int, high: int, size: int) -> None:
+    """Check a batch of ids by its shape, its kind and its smallest and largest id.
+
+    Raises
+    ------
+    TypeError : ids that are not integers.
+    ValueError : ids without the two axes (B, T), or ids outside 0 ... size - 1.
+    """
+    if not is_integer:
+        raise TypeError(f"{name} must be integers")
+    if len(tuple(shape)) != 2:
+        raise ValueError(f"{name} must have shape (B, T), got {_show(tuple(shape))}")
+    if low < 0 or high >= size:
+        raise ValueError(f"{name} must lie in 0 ... {size - 1}, got ids from {low} to {high}")
+
+
+def check_choice(name: str, value, choices) -> None:
+    """Raise ValueError unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def _same(a, b) -> bool:
+    return a is None or b is None or a == b
+
+
+def _show(shape) -> str:
+    return "(" + ", ".join("?" if n is None else str(n) for n in shape) + ")"

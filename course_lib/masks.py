@@ -1,0 +1,54 @@
+"""Masks that say who may attend to whom: boolean, True = may attend, combined with `&`.
+
+Every mask broadcasts to (B, H, T, S): batch, heads, queries, keys. PyTorch's own `nn.MultiheadAttention`
+uses the opposite sign (True = hidden), so convert with `~` at that border and nowhere else.
+"""
+
+import numpy as np
+
+
+def padding_mask(ids, pad_id: int = 0):
+    """Hide the padding of a batch: no query may attend to a key that is padding.
+
+    Parameters
+    ----------
+    ids : integer array or tensor of any of the three frameworks, shape (B, S)
+    pad_id : the id of the padding token
+
+    Returns
+    -------
+    Boolean array or tensor of the same framework, shape (B, 1, 1, S), True at real tokens.
+
+    Raises
+    ------
+    ValueError : `ids` does not have the two axes (B, S).
+    """
+    if len(ids.shape) != 2:
+        raise ValueError(f"ids must have shape (B, S), got {tuple(ids.shape)}")
+    return (ids != pad_id)[:, None, None, :]
+
+
+def causal_mask(n_queries: int, n_keys: int | None = None) -> np.ndarray:
+    """Hide the future: query t may attend to key s when s does not come after t.
+
+    When there are more keys than queries, the queries are the last ones: the first query is at position
+    `n_keys - n_queries`, as in incremental decoding. Source: Vaswani et al. 2017, section 3.2.3.
+
+    Parameters
+    ----------
+    n_queries, n_keys : lengths T and S; S defaults to T
+
+    Returns
+    -------
+    Boolean NumPy array, shape (1, 1, T, S). Every framework's attention takes it as it is.
+
+    Raises
+    ------
+    ValueError : fewer keys than queries.
+    """
+    n_keys = n_queries if n_keys is None else n_keys
+    if n_keys < n_queries:
+        raise ValueError(f"a causal mask needs at least as many keys as queries, got T={n_queries}, S={n_keys}")
+    t = np.arange(n_keys - n_queries, n_keys)[:, None]
+    s = np.arange(n_keys)[None, :]
+    return (s <= t)[None, None]

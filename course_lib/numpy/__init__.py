@@ -1,0 +1,24 @@
+"""The reference: every model in NumPy, forward only, float64, written to be read beside the paper."""
+
+from course_lib.numpy.attention import MultiHeadAttention, attention, fused_attention, softmax
+from course_lib.numpy.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions
+from course_lib.numpy.state import get_state, set_state
+from course_lib.numpy.transformer import Encoder, EncoderLayer, FeedForward
+
+__all__ = [
+    "BertForMaskedLM",
+    "BertForSequenceClassification",
+    "BertModel",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "LearnedPositions",
+    "MultiHeadAttention",
+    "SinusoidalPositions",
+    "attention",
+    "fused_attention",
+    "get_state",
+    "set_state",
+    "softmax",
+]

@@ -1,0 +1,143 @@
+"""Scaled dot-product attention and multi-head attention (Vaswani et al. 2017, section 3.2)."""
+
+import math
+
+import numpy as np
+
+from course_lib.checks import check_attention, check_dropout, check_features, check_heads
+from course_lib.numpy.layers import Linear, Module
+from course_lib.outputs import AttentionOutput
+
+
+def softmax(scores):
+    """exp(scores) / sum exp(scores) over the last axis.
+
+    The largest score is subtracted first: the quotient stays the same, and exp never overflows.
+    """
+    exp = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return exp / exp.sum(axis=-1, keepdims=True)
+
+
+def attention(q, k, v, mask=None, dropout=0.0):
+    """softmax(q k^T / sqrt(d_k)) v: each query's weighted mean of the values (eq. 1).
+
+    Parameters
+    ----------
+    q : queries, shape (..., T, d_k)
+    k : keys, shape (..., S, d_k)
+    v : values, shape (..., S, d_v)
+    mask : boolean, broadcastable to (..., T, S), True = may attend; None lets everyone attend to everyone
+    dropout : probability with which a weight is dropped now; the returned weights are those before it
+
+    Returns
+    -------
+    AttentionOutput : output (..., T, d_v) and weights (..., T, S). The weights of a query with nothing to
+    attend to are zeros, and so is its output.
+
+    Raises
+    ------
+    ValueError : axes that do not fit, a mask that does not broadcast, a dropout outside [0, 1).
+    TypeError : a mask that is not boolean.
+    """
+    q, k, v = np.asarray(q), np.asarray(k), np.asarray(v)
+    mask = _checked(q, k, v, mask, dropout)
+    scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])  # (..., T, S)
+    if mask is None:
+        weights = softmax(scores)
+    else:
+        weights = softmax(np.where(mask, scores, np.finfo(scores.dtype).min)) * mask
+    return AttentionOutput(_drop(weights, dropout) @ v, weights)
+
+
+def fused_attention(q, k, v, mask=None, dropout=0.0):
+    """The same numbers as `attention` without returning the weights: one buffer, changed in place.
+
+    NumPy has no fused kernel; this is the least memory that plain array operations need. The sum of each
+    row divides the context (T, d_v) and not the weights (T, S), as in FlashAttention (Dao et al. 2022).
+
+    Parameters, errors and output as for `attention`; the weights are None.
+    """
+    q, k, v = np.asarray(q), np.asarray(k), np.asarray(v)
+    mask = _checked(q, k, v, mask, dropout)
+    exp = (q / math.sqrt(q.shape[-1])) @ k.swapaxes(-1, -2)  # (..., T, S)
+    if mask is not None:
+        np.copyto(exp, np.finfo(exp.dtype).min, where=~mask)
+    exp -= exp.max(axis=-1, keepdims=True)
+    np.exp(exp, out=exp)
+    total = exp.sum(axis=-1, keepdims=True)
+    if mask is not None:
+        exp *= mask
+    return AttentionOutput(_drop(exp, dropout) @ v / total, None)
+
+
+def _checked(q, k, v, mask, dropout):
+    check_dropout(dropout)
+    if mask is None:
+        check_attention(q.shape, k.shape, v.shape)
+        return None
+    mask = np.asarray(mask)
+    check_attention(q.shape, k.shape, v.shape, mask.shape, mask.dtype)
+    return mask
+
+
+def _drop(weights, dropout):
+    if dropout == 0.0:
+        return weights
+    return weights * (np.random.uniform(size=weights.shape) >= dropout) / (1.0 - dropout)
+
+
+class MultiHeadAttention(Module):
+    """n_heads attentions side by side, each in d_model / n_heads features of its own (section 3.2.2).
+
+    Parameters
+    ----------
+    d_model : features of the inputs and of the output
+    n_heads : number of heads; divides d_model
+    dropout : probability for the attention weights in training; this reference never trains
+    attention : the attention function, `attention` or `fused_attention`
+
+    Raises
+    ------
+    ValueError : n_heads does not divide d_model, or a dropout outside [0, 1).
+    """
+
+    def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, attention=attention):
+        check_dropout(dropout)
+        self.d_model, self.n_heads, self.d_head = d_model, n_heads, check_heads(d_model, n_heads)
+        self.dropout, self.attention = dropout, attention
+        self.q_proj = Linear(d_model, d_model)
+        self.k_proj = Linear(d_model, d_model)
+        self.v_proj = Linear(d_model, d_model)
+        self.out_proj = Linear(d_model, d_model)
+
+    def __call__(self, q, k, v, mask=None):
+        """Project, attend in every head, merge, project.
+
+        Parameters
+        ----------
+        q : shape (B, T, d_model)
+        k, v : shape (B, S, d_model)
+        mask : boolean, broadcastable to (B, H, T, S), True = may attend
+
+        Returns
+        -------
+        AttentionOutput : output (B, T, d_model), weights (B, H, T, S).
+
+        Raises
+        ------
+        ValueError, TypeError : as for `attention`.
+        """
+        for name, x in (("q", q), ("k", k), ("v", v)):
+            check_features(name, x.shape, self.d_model)
+        q, k, v = self.split(self.q_proj(q)), self.split(self.k_proj(k)), self.split(self.v_proj(v))
+        context, weights = self.attention(q, k, v, mask)
+        return AttentionOutput(self.out_proj(self.merge(context)), weights)
+
+    def split(self, x):
+        """(B, T, d_model) -> (B, H, T, d_head)."""
+        return x.reshape(*x.shape[:2], self.n_heads, self.d_head).transpose(0, 2, 1, 3)
+
+    def merge(self, x):
+        """(B, H, T, d_head) -> (B, T, d_model), the inverse of `split`."""
+        x = x.transpose(0, 2, 1, 3)
+        return x.reshape(*x.shape[:2], self.d_model)

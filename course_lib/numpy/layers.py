@@ -1,0 +1,62 @@
+"""The layers that PyTorch and Keras ship ready-made: linear, embedding, layer normalisation, activations.
+
+A module's attributes say what it is made of: an array is a parameter, a module or a list of modules is a
+part. There is no training here, so there is no dropout layer. Fresh weights come from NumPy's global
+generator, which `np.random.seed` fixes; all are float64.
+"""
+
+import numpy as np
+from scipy.special import erf
+
+
+class Module:
+    """The base of all layers and models; `state.py` walks its attributes."""
+
+
+class Linear(Module):
+    """y = x W^T + b, with the weight as (d_out, d_in), as in PyTorch."""
+
+    def __init__(self, d_in: int, d_out: int):
+        bound = d_in**-0.5
+        self.weight = np.random.uniform(-bound, bound, (d_out, d_in))
+        self.bias = np.zeros(d_out)
+
+    def __call__(self, x):
+        return x @ self.weight.T + self.bias
+
+
+class Embedding(Module):
+    """Row i of the table for id i."""
+
+    def __init__(self, n: int, d_model: int, std: float = 0.02):
+        self.weight = np.random.normal(0.0, std, (n, d_model))
+
+    def __call__(self, ids):
+        return self.weight[ids]
+
+
+class LayerNorm(Module):
+    """Mean 0 and variance 1 over the last axis, then a learned scale and shift (Ba et al. 2016, eq. 4)."""
+
+    def __init__(self, d_model: int, eps: float = 1e-5):
+        self.eps = eps
+        self.weight = np.ones(d_model)
+        self.bias = np.zeros(d_model)
+
+    def __call__(self, x):
+        centred = x - x.mean(axis=-1, keepdims=True)
+        variance = (centred**2).mean(axis=-1, keepdims=True)
+        return self.weight * centred / np.sqrt(variance + self.eps) + self.bias
+
+
+def gelu(x):
+    """x Phi(x) with the exact normal distribution (Hendrycks and Gimpel 2016, section 2)."""
+    return x * (1.0 + erf(x / np.sqrt(2.0))) / 2.0
+
+
+def relu(x):
+    """max(0, x)."""
+    return np.maximum(x, 0.0)
+
+
+ACTIVATIONS = {"gelu": gelu, "relu": relu}

@@ -1,0 +1,116 @@
+"""The encoder of the Transformer (Vaswani et al. 2017, sections 3.1 and 3.3)."""
+
+from course_lib.checks import check_choice, check_dropout
+from course_lib.numpy.attention import MultiHeadAttention, attention
+from course_lib.numpy.layers import ACTIVATIONS, LayerNorm, Linear, Module
+from course_lib.outputs import EncoderOutput
+
+
+class FeedForward(Module):
+    """activation(x W1 + b1) W2 + b2, at every position alike (eq. 2).
+
+    Raises
+    ------
+    ValueError : an activation that is neither "relu" nor "gelu".
+    """
+
+    def __init__(self, d_model: int, d_ff: int, activation: str = "relu"):
+        check_choice("activation", activation, ACTIVATIONS)
+        self.linear1 = Linear(d_model, d_ff)
+        self.activation = ACTIVATIONS[activation]
+        self.linear2 = Linear(d_ff, d_model)
+
+    def __call__(self, x):
+        """(B, T, d_model) -> (B, T, d_model)."""
+        return self.linear2(self.activation(self.linear1(x)))
+
+
+class EncoderLayer(Module):
+    """Self-attention, then feed-forward; each with dropout, a residual and a layer normalisation.
+
+    Parameters
+    ----------
+    d_model, n_heads, d_ff : sizes
+    dropout : after each sub-layer, before it is added to the residual (section 5.4); training only
+    attention_dropout : of the attention weights; training only
+    activation : "relu" (the paper) or "gelu" (BERT)
+    pre_norm : False normalises after adding, as in the paper; True before the sub-layer (Xiong et al. 2020)
+    norm_eps : added to the variance
+    attention : the attention function
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation: str = "relu",
+        pre_norm: bool = False,
+        norm_eps: float = 1e-5,
+        attention=attention,
+    ):
+        check_dropout(dropout)
+        self.pre_norm = pre_norm
+        self.attention = MultiHeadAttention(d_model, n_heads, attention_dropout, attention)
+        self.norm1 = LayerNorm(d_model, norm_eps)
+        self.feed_forward = FeedForward(d_model, d_ff, activation)
+        self.norm2 = LayerNorm(d_model, norm_eps)
+
+    def __call__(self, x, mask=None):
+        """(B, T, d_model) -> output (B, T, d_model), weights (B, H, T, T)."""
+        if self.pre_norm:
+            h = self.norm1(x)
+            attended, weights = self.attention(h, h, h, mask=mask)
+            x = x + attended
+            return x + self.feed_forward(self.norm2(x)), weights
+        attended, weights = self.attention(x, x, x, mask=mask)
+        x = self.norm1(x + attended)
+        return self.norm2(x + self.feed_forward(x)), weights
+
+
+class Encoder(Module):
+    """n_layers encoder layers; with pre_norm one more normalisation at the end. Parameters as `EncoderLayer`."""
+
+    def __init__(
+        self,
+        n_layers: int,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation: str = "relu",
+        pre_norm: bool = False,
+        norm_eps: float = 1e-5,
+        attention=attention,
+    ):
+        self.layers = [
+            EncoderLayer(d_model, n_heads, d_ff, dropout, attention_dropout, activation, pre_norm, norm_eps, attention)
+            for _ in range(n_layers)
+        ]
+        self.norm = LayerNorm(d_model, norm_eps) if pre_norm else None
+
+    def __call__(self, x, mask=None, return_layers=False):
+        """Run the layers.
+
+        Parameters
+        ----------
+        x : shape (B, T, d_model)
+        mask : boolean, broadcastable to (B, H, T, T), True = may attend
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        EncoderOutput : last_hidden (B, T, d_model), hidden and weights (None unless return_layers).
+        """
+        hidden, all_weights = [x], []
+        for layer in self.layers:
+            x, weights = layer(x, mask=mask)
+            if return_layers:
+                hidden.append(x)
+                all_weights.append(weights)
+        if self.norm is not None:
+            x = self.norm(x)
+        return EncoderOutput(x, tuple(hidden), tuple(all_weights)) if return_layers else EncoderOutput(x, None, None)

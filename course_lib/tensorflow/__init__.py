@@ -1,0 +1,24 @@
+"""Every model in TensorFlow, as Keras 3 layers and models that train."""
+
+from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
+from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions
+from course_lib.tensorflow.state import get_state, set_state
+from course_lib.tensorflow.transformer import Encoder, EncoderLayer, FeedForward
+
+__all__ = [
+    "BertForMaskedLM",
+    "BertForSequenceClassification",
+    "BertModel",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "LearnedPositions",
+    "MultiHeadAttention",
+    "SinusoidalPositions",
+    "attention",
+    "fused_attention",
+    "get_state",
+    "set_state",
+    "softmax",
+]

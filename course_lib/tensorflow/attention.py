@@ -1,0 +1,134 @@
+"""Scaled dot-product attention and multi-head attention (Vaswani et al. 2017, section 3.2)."""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from course_lib.checks import check_attention, check_dropout, check_features, check_heads
+from course_lib.outputs import AttentionOutput
+from course_lib.tensorflow.layers import ExplicitMask, dense
+
+
+def softmax(scores):
+    """exp(scores) / sum exp(scores) over the last axis; TensorFlow subtracts the largest score first."""
+    return tf.nn.softmax(scores, axis=-1)
+
+
+def attention(q, k, v, mask=None, dropout=0.0):
+    """softmax(q k^T / sqrt(d_k)) v: each query's weighted mean of the values (eq. 1).
+
+    Parameters
+    ----------
+    q : queries, shape (..., T, d_k)
+    k : keys, shape (..., S, d_k)
+    v : values, shape (..., S, d_v)
+    mask : boolean, broadcastable to (..., T, S), True = may attend; None lets everyone attend to everyone
+    dropout : probability with which a weight is dropped now; the returned weights are those before it
+
+    Returns
+    -------
+    AttentionOutput : output (..., T, d_v) and weights (..., T, S). The weights of a query with nothing to
+    attend to are zeros, and so is its output.
+
+    Raises
+    ------
+    ValueError : axes that do not fit, a mask that does not broadcast, a dropout outside [0, 1).
+    TypeError : a mask that is not boolean.
+    """
+    q, k, v, mask = _checked(q, k, v, mask, dropout)
+    scores = tf.matmul(q, k, transpose_b=True) / math.sqrt(q.shape[-1])  # (..., T, S)
+    if mask is None:
+        weights = softmax(scores)
+    else:
+        weights = softmax(tf.where(mask, scores, scores.dtype.min)) * tf.cast(mask, scores.dtype)
+    return AttentionOutput(tf.matmul(_drop(weights, dropout), v), weights)
+
+
+def fused_attention(q, k, v, mask=None, dropout=0.0):
+    """The same numbers as `attention` by fewer passes over the (T, S) scores, without returning the weights.
+
+    Parameters, errors and output as for `attention`; the weights are None.
+    """
+    q, k, v, mask = _checked(q, k, v, mask, dropout)
+    scores = tf.matmul(q * (1.0 / math.sqrt(q.shape[-1])), k, transpose_b=True)  # (..., T, S)
+    if mask is None:
+        weights = softmax(scores)
+    else:
+        weights = softmax(tf.where(mask, scores, scores.dtype.min)) * tf.cast(mask, scores.dtype)
+    return AttentionOutput(tf.matmul(_drop(weights, dropout), v), None)
+
+
+def _checked(q, k, v, mask, dropout):
+    check_dropout(dropout)
+    q, k, v = tf.convert_to_tensor(q), tf.convert_to_tensor(k), tf.convert_to_tensor(v)
+    if mask is None:
+        check_attention(q.shape, k.shape, v.shape)
+        return q, k, v, None
+    mask = tf.convert_to_tensor(mask)
+    check_attention(q.shape, k.shape, v.shape, mask.shape, mask.dtype.name)
+    return q, k, v, mask
+
+
+def _drop(weights, dropout):
+    return weights if dropout == 0.0 else tf.nn.dropout(weights, dropout)
+
+
+class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
+    """n_heads attentions side by side, each in d_model / n_heads features of its own (section 3.2.2).
+
+    Parameters
+    ----------
+    d_model : features of the inputs and of the output
+    n_heads : number of heads; divides d_model
+    dropout : probability for the attention weights in training
+    attention : the attention function, `attention` or `fused_attention`
+
+    Raises
+    ------
+    ValueError : n_heads does not divide d_model, or a dropout outside [0, 1).
+    """
+
+    def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, attention=attention):
+        super().__init__()
+        check_dropout(dropout)
+        self.d_model, self.n_heads, self.d_head = d_model, n_heads, check_heads(d_model, n_heads)
+        self.dropout, self.attention = dropout, attention
+        self.q_proj = dense(d_model, d_model)
+        self.k_proj = dense(d_model, d_model)
+        self.v_proj = dense(d_model, d_model)
+        self.out_proj = dense(d_model, d_model)
+
+    def call(self, q, k, v, mask=None, training=False):
+        """Project, attend in every head, merge, project.
+
+        Parameters
+        ----------
+        q : shape (B, T, d_model)
+        k, v : shape (B, S, d_model)
+        mask : boolean, broadcastable to (B, H, T, S), True = may attend
+        training : whether dropout applies; Keras passes it on
+
+        Returns
+        -------
+        AttentionOutput : output (B, T, d_model), weights (B, H, T, S).
+
+        Raises
+        ------
+        ValueError, TypeError : as for `attention`.
+        """
+        for name, x in (("q", q), ("k", k), ("v", v)):
+            check_features(name, x.shape, self.d_model)
+        q, k, v = self.split(self.q_proj(q)), self.split(self.k_proj(k)), self.split(self.v_proj(v))
+        context, weights = self.attention(q, k, v, mask, self.dropout if training else 0.0)
+        return AttentionOutput(self.out_proj(self.merge(context)), weights)
+
+    def split(self, x):
+        """(B, T, d_model) -> (B, H, T, d_head)."""
+        shape = tf.shape(x)
+        return tf.transpose(tf.reshape(x, (shape[0], shape[1], self.n_heads, self.d_head)), (0, 2, 1, 3))
+
+    def merge(self, x):
+        """(B, H, T, d_head) -> (B, T, d_model), the inverse of `split`."""
+        shape = tf.shape(x)
+        return tf.reshape(tf.transpose(x, (0, 2, 1, 3)), (shape[0], shape[2], self.d_model))

@@ -1,0 +1,164 @@
+"""BERT (Devlin et al. 2018): embeddings, the encoder, and the heads for its pretraining and for classification."""
+
+import keras
+import tensorflow as tf
+
+from course_lib.checks import check_ids
+from course_lib.config import BertConfig
+from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
+from course_lib.pretrained import Pretrained
+from course_lib.tensorflow.attention import attention
+from course_lib.tensorflow.layers import ExplicitMask, dense, embedding, layer_norm
+from course_lib.tensorflow.positional import LearnedPositions
+from course_lib.tensorflow.state import get_state, set_state
+from course_lib.tensorflow.transformer import Encoder, gelu
+
+
+class Checkpoint(Pretrained):
+    """`from_pretrained` and `save_pretrained` for TensorFlow."""
+
+    _get_state, _set_state = get_state, set_state
+
+
+class BertEmbeddings(keras.layers.Layer):
+    """Token + segment + learned position, then a layer normalisation (section 3, figure 2)."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
+        self.token = embedding(config.vocab_size, config.d_model, config.init_std)
+        self.segment = embedding(config.n_segments, config.d_model, config.init_std)
+        self.position = LearnedPositions(config.d_model, config.max_len)
+        self.norm = layer_norm(config.d_model, config.norm_eps)
+        self.dropout = keras.layers.Dropout(config.dropout)
+
+    def call(self, ids, segments=None):
+        """ids and segments (B, T) -> (B, T, d_model)."""
+        ids = _checked("ids", ids, self.vocab_size)
+        segments = tf.zeros_like(ids) if segments is None else _checked("segments", segments, self.n_segments)
+        return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
+
+
+class BertModel(Checkpoint, ExplicitMask, keras.Model):
+    """The encoder with its pooler.
+
+    Parameters
+    ----------
+    config : sizes
+    attention : the attention function, `attention` or `fused_attention`
+    pooler : whether to build the pooler, tanh of a linear layer on the first token
+    """
+
+    architecture = "BertModel"
+    unused = ("head.", "classifier.")
+
+    def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
+        super().__init__()
+        self.config = config
+        self.embeddings = BertEmbeddings(config)
+        self.encoder = Encoder(
+            config.n_layers,
+            config.d_model,
+            config.n_heads,
+            config.d_ff,
+            config.dropout,
+            config.attention_dropout,
+            config.activation,
+            norm_eps=config.norm_eps,
+            attention=attention,
+        )
+        self.pooler = dense(config.d_model, config.d_model) if pooler else None
+        _initialise(self, config.init_std)
+
+    def call(self, ids, mask=None, segments=None, return_layers=False):
+        """Encode a batch.
+
+        Parameters
+        ----------
+        ids : integers, shape (B, T)
+        mask : boolean, broadcastable to (B, H, T, T), True = may attend; see `masks.padding_mask`
+        segments : 0 for the first sentence and 1 for the second, shape (B, T); all 0 when None
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        BertOutput : last_hidden (B, T, d_model), pooled (B, d_model), hidden, weights.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary (when run eagerly; a compiled function cannot look), a sequence
+            over max_len, wrong shapes.
+        TypeError : ids that are not integers, a mask that is not boolean.
+        """
+        x = self.embeddings(ids, segments=segments)
+        last_hidden, hidden, weights = self.encoder(x, mask=mask, return_layers=return_layers)
+        pooled = None if self.pooler is None else tf.tanh(self.pooler(last_hidden[:, 0]))
+        return BertOutput(last_hidden, pooled, hidden, weights)
+
+
+class MaskedLMHead(keras.layers.Layer):
+    """A linear layer, GELU and normalisation, then the token embeddings once more as the output matrix."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.transform = dense(config.d_model, config.d_model, config.init_std)
+        self.norm = layer_norm(config.d_model, config.norm_eps)
+        self.bias = self.add_weight(shape=(config.vocab_size,), initializer="zeros", name="bias")
+
+    def call(self, x, table):
+        """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
+        return tf.einsum("btd,vd->btv", self.norm(gelu(self.transform(x))), table) + self.bias
+
+
+class BertForMaskedLM(Checkpoint, ExplicitMask, keras.Model):
+    """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
+
+    architecture = "BertForMaskedLM"
+    unused = ("pooler.", "classifier.")
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config, attention, pooler=False)
+        self.head = MaskedLMHead(config)
+
+    def call(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
+        last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return MaskedLMOutput(self.head(last_hidden, self.bert.embeddings.token.embeddings), hidden, weights)
+
+
+class BertForSequenceClassification(Checkpoint, ExplicitMask, keras.Model):
+    """BERT with a linear classifier on the pooled first token (section 4.1)."""
+
+    architecture = "BertForSequenceClassification"
+    unused = ("head.",)
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config, attention)
+        self.dropout = keras.layers.Dropout(config.dropout)
+        self.classifier = dense(config.d_model, config.n_classes, config.init_std)
+
+    def call(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
+        _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
+
+
+def _initialise(model, std):
+    """Draw every linear layer afresh: the encoder's own start is Glorot's, BERT's is a narrow normal."""
+    start = keras.initializers.RandomNormal(stddev=std)
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.Dense):
+            layer.kernel.assign(start(layer.kernel.shape))
+
+
+def _checked(name, ids, size):
+    ids = tf.convert_to_tensor(ids)
+    low = high = 0
+    if tf.executing_eagerly() and tf.size(ids) > 0 and ids.dtype.is_integer:
+        low, high = int(tf.reduce_min(ids)), int(tf.reduce_max(ids))
+    check_ids(name, ids.shape, ids.dtype.is_integer, low, high, size)
+    return ids

@@ -1,0 +1,41 @@
+"""Keras layers built at once: their weights exist before the first call, so a checkpoint can fill them."""
+
+import keras
+
+
+class ExplicitMask:
+    """Mix-in of our layers and models: their `mask` is attention's, given as an argument and used at once.
+
+    Keras would also hang it on the outputs, as the padding mask (B, T) of later layers and of the loss; ours
+    has another shape and another meaning. Give it by its name: Keras does not take a positional None.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.supports_masking = True  # else Keras warns that the mask ends here, which is the point
+
+    def compute_mask(self, inputs, previous_mask):
+        """Pass no mask on."""
+        return None
+
+
+def dense(d_in: int, d_out: int, std: float | None = None) -> keras.layers.Dense:
+    """A linear layer d_in -> d_out; normal with `std` at the start, Glorot uniform when None."""
+    start = "glorot_uniform" if std is None else keras.initializers.RandomNormal(stddev=std)
+    layer = keras.layers.Dense(d_out, kernel_initializer=start)
+    layer.build((None, d_in))
+    return layer
+
+
+def embedding(n: int, d_model: int, std: float) -> keras.layers.Embedding:
+    """A table of n vectors of d_model features, normal with `std` at the start."""
+    layer = keras.layers.Embedding(n, d_model, embeddings_initializer=keras.initializers.RandomNormal(stddev=std))
+    layer.build()
+    return layer
+
+
+def layer_norm(d_model: int, eps: float) -> keras.layers.LayerNormalization:
+    """Layer normalisation over the last axis; Keras's own default epsilon is 1e-3, so it is always said."""
+    layer = keras.layers.LayerNormalization(epsilon=eps)
+    layer.build((None, d_model))
+    return layer

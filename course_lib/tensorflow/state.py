@@ -1,0 +1,59 @@
+"""A model's weights as a dict under dotted names, out and in."""
+
+import keras
+import numpy as np
+
+from course_lib.weights import match
+
+# Keras's own layers: their variable -> our name, and whether Keras keeps the matrix as (d_in, d_out).
+_VARIABLES = {
+    keras.layers.Dense: (("kernel", "weight", True), ("bias", "bias", False)),
+    keras.layers.LayerNormalization: (("gamma", "weight", False), ("beta", "bias", False)),
+    keras.layers.Embedding: (("embeddings", "weight", False),),
+}
+
+
+def get_state(module) -> dict[str, np.ndarray]:
+    """The weights as {dotted name: copy of the array}; matrices are (d_out, d_in)."""
+    return {
+        name: np.array(variable.numpy().T if transposed else variable.numpy(), order="C")
+        for name, variable, transposed in _parameters(module)
+    }
+
+
+def set_state(module, state, partial: bool = False) -> None:
+    """Set the weights from a dict, in the dtype and on the device of the model.
+
+    Parameters
+    ----------
+    partial : True leaves a parameter that `state` does not hold as it is
+
+    Raises
+    ------
+    CheckpointError : a name missing (unless partial) or unknown, or a wrong shape; nothing is changed then.
+    """
+    parameters = list(_parameters(module))
+    expected = {name: tuple(v.shape)[::-1] if transposed else tuple(v.shape) for name, v, transposed in parameters}
+    values = match(expected, state, new=("",) if partial else ())
+    for name, variable, transposed in parameters:
+        if name in values:
+            variable.assign(values[name].T if transposed else values[name])
+
+
+def _parameters(module, prefix=""):
+    for kind, variables in _VARIABLES.items():
+        if isinstance(module, kind):
+            for attribute, name, transposed in variables:
+                yield prefix + name, getattr(module, attribute), transposed
+            return
+    for attribute, value in vars(module).items():
+        if attribute.startswith("_"):  # Keras's own book-keeping holds every layer once more
+            continue
+        if isinstance(value, keras.Variable):
+            yield prefix + attribute, value, False
+        elif isinstance(value, keras.layers.Layer):
+            yield from _parameters(value, f"{prefix}{attribute}.")
+        elif isinstance(value, list):
+            for i, part in enumerate(value):
+                if isinstance(part, keras.layers.Layer):
+                    yield from _parameters(part, f"{prefix}{attribute}.{i}.")

@@ -1,0 +1,35 @@
+"""Every model in PyTorch, as `nn.Module`s that train.
+
+The course's Jupyter kernels set the environment variable COURSE_DEVICE; new tensors and models then land on
+that device, and no lecture names one.
+"""
+
+import os
+
+import torch as _torch
+
+from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
+from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.torch.positional import LearnedPositions, SinusoidalPositions
+from course_lib.torch.state import get_state, set_state
+from course_lib.torch.transformer import Encoder, EncoderLayer, FeedForward
+
+if os.environ.get("COURSE_DEVICE"):
+    _torch.set_default_device(os.environ["COURSE_DEVICE"])
+
+__all__ = [
+    "BertForMaskedLM",
+    "BertForSequenceClassification",
+    "BertModel",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "LearnedPositions",
+    "MultiHeadAttention",
+    "SinusoidalPositions",
+    "attention",
+    "fused_attention",
+    "get_state",
+    "set_state",
+    "softmax",
+]

@@ -1,0 +1,168 @@
+"""BERT (Devlin et al. 2018): embeddings, the encoder, and the heads for its pretraining and for classification."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from course_lib.checks import check_ids
+from course_lib.config import BertConfig
+from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
+from course_lib.pretrained import Pretrained
+from course_lib.torch.attention import attention
+from course_lib.torch.positional import LearnedPositions
+from course_lib.torch.state import get_state, set_state
+from course_lib.torch.transformer import Encoder
+
+
+class Checkpoint(Pretrained):
+    """`from_pretrained` and `save_pretrained` for PyTorch; a loaded model starts in evaluation mode."""
+
+    _get_state, _set_state = get_state, set_state
+
+    @classmethod
+    def from_pretrained(cls, name_or_folder, new=(), attention=None, **changes):
+        return super().from_pretrained(name_or_folder, new, attention, **changes).eval()
+
+    from_pretrained.__func__.__doc__ = Pretrained.from_pretrained.__doc__
+
+
+class BertEmbeddings(nn.Module):
+    """Token + segment + learned position, then a layer normalisation (section 3, figure 2)."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
+        self.token = nn.Embedding(config.vocab_size, config.d_model)
+        self.segment = nn.Embedding(config.n_segments, config.d_model)
+        self.position = LearnedPositions(config.d_model, config.max_len)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, ids, segments=None):
+        """ids and segments (B, T) -> (B, T, d_model)."""
+        ids = _checked("ids", ids, self.vocab_size)
+        segments = torch.zeros_like(ids) if segments is None else _checked("segments", segments, self.n_segments)
+        return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
+
+
+class BertModel(Checkpoint, nn.Module):
+    """The encoder with its pooler.
+
+    Parameters
+    ----------
+    config : sizes
+    attention : the attention function, `attention` or `fused_attention`
+    pooler : whether to build the pooler, tanh of a linear layer on the first token
+    """
+
+    architecture = "BertModel"
+    unused = ("head.", "classifier.")
+
+    def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
+        super().__init__()
+        self.config = config
+        self.embeddings = BertEmbeddings(config)
+        self.encoder = Encoder(
+            config.n_layers,
+            config.d_model,
+            config.n_heads,
+            config.d_ff,
+            config.dropout,
+            config.attention_dropout,
+            config.activation,
+            norm_eps=config.norm_eps,
+            attention=attention,
+        )
+        self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
+        self.apply(lambda module: _initialise(module, config.init_std))
+
+    def forward(self, ids, mask=None, segments=None, return_layers=False):
+        """Encode a batch.
+
+        Parameters
+        ----------
+        ids : integers, shape (B, T)
+        mask : boolean, broadcastable to (B, H, T, T), True = may attend; see `masks.padding_mask`
+        segments : 0 for the first sentence and 1 for the second, shape (B, T); all 0 when None
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        BertOutput : last_hidden (B, T, d_model), pooled (B, d_model), hidden, weights.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary, a sequence over max_len, wrong shapes.
+        TypeError : ids that are not integers, a mask that is not boolean.
+        """
+        x = self.embeddings(ids, segments=segments)
+        last_hidden, hidden, weights = self.encoder(x, mask=mask, return_layers=return_layers)
+        pooled = None if self.pooler is None else torch.tanh(self.pooler(last_hidden[:, 0]))
+        return BertOutput(last_hidden, pooled, hidden, weights)
+
+
+class MaskedLMHead(nn.Module):
+    """A linear layer, GELU and normalisation, then the token embeddings once more as the output matrix."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.transform = nn.Linear(config.d_model, config.d_model)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.apply(lambda module: _initialise(module, config.init_std))
+
+    def forward(self, x, table):
+        """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
+        return F.linear(self.norm(F.gelu(self.transform(x))), table, self.bias)
+
+
+class BertForMaskedLM(Checkpoint, nn.Module):
+    """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
+
+    architecture = "BertForMaskedLM"
+    unused = ("pooler.", "classifier.")
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config, attention, pooler=False)
+        self.head = MaskedLMHead(config)
+
+    def forward(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
+        last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return MaskedLMOutput(self.head(last_hidden, self.bert.embeddings.token.weight), hidden, weights)
+
+
+class BertForSequenceClassification(Checkpoint, nn.Module):
+    """BERT with a linear classifier on the pooled first token (section 4.1)."""
+
+    architecture = "BertForSequenceClassification"
+    unused = ("head.",)
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config, attention)
+        self.dropout = nn.Dropout(config.dropout)
+        self.classifier = nn.Linear(config.d_model, config.n_classes)
+        _initialise(self.classifier, config.init_std)
+
+    def forward(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
+        _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
+
+
+def _initialise(module, std):
+    if isinstance(module, (nn.Linear, nn.Embedding)):
+        nn.init.normal_(module.weight, std=std)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)
+
+
+def _checked(name, ids, size):
+    low, high = (int(ids.min()), int(ids.max())) if ids.numel() else (0, 0)
+    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
+    check_ids(name, ids.shape, is_integer, low, high, size)
+    return ids
