@@ -1,17 +1,21 @@
 """Sphinx extension: neighbouring notebook cells of different frameworks become one set of tabs.
 
-A cell that carries the tag ``numpy``, ``torch`` or ``tensorflow`` belongs to that framework. A run of neighbouring
-cells of at least two frameworks becomes a tab set; all tab sets share one sync group, so a reader who picks a
-framework once sees it in every set, on every page. In JupyterLab the cells stay ordinary cells.
+A cell that carries the tag ``numpy``, ``torch`` or ``tensorflow`` belongs to that framework. A run of
+neighbouring cells of at least two frameworks becomes a tab set; all tab sets share one sync group, so a
+reader who picks a framework once sees it in every set, on every page. In JupyterLab the cells stay ordinary
+cells.
 
 - Neighbouring cells of the same framework share a tab.
-- A framework that comes back after another one starts a new set (torch, tensorflow, torch, tensorflow: two sets).
+- A framework that comes back after another one starts a new set (torch, tensorflow, torch, tensorflow: two
+  sets).
 - A run with one framework only is left as it is.
 - Any untagged cell, paragraph or heading between two cells ends the run. A cell that shows nothing
   (``remove-cell``) does not.
-- Markdown cells may carry the tags too; one that contains a heading cannot go into a tab, which is a warning.
-- A tag that looks like a framework's name but is not one (``pytorch``, ``Torch``, ``tensorfow``) and a cell with two
-  frameworks are warnings, so that a build with ``-W`` fails instead of showing the cell outside its tab.
+- Markdown cells may carry the tags too; one that contains a heading cannot go into a tab, which is a
+  warning.
+- A tag that looks like a framework's name but is not one (``pytorch``, ``Torch``, ``tensorfow``) and a cell
+  with two frameworks are warnings, so that a build with ``-W`` fails instead of showing the cell outside
+  its tab.
 """
 
 from difflib import get_close_matches
@@ -47,13 +51,11 @@ def intended_framework(tag: str) -> str | None:
 
 
 def cell_framework(cell: nodes.Element) -> str | None:
-    """The framework of a cell container, or None; warns about misspelt tags and about two frameworks in one cell."""
+    """The framework of a cell, or None; warns about misspelt tags and about two frameworks in one cell."""
     tags = cell["cell_metadata"].get("tags", [])
     for tag in tags:
         if tag not in LABELS and (meant := intended_framework(tag)):
-            logger.warning(
-                "cell tag %r names no framework; write %r", tag, meant, location=cell, type="framework_tabs"
-            )
+            logger.warning("cell tag %r names no framework; write %r", tag, meant, location=cell, type="framework_tabs")
     named = [tag for tag in tags if tag in LABELS]
     if len(named) > 1:
         logger.warning(
@@ -68,7 +70,7 @@ def cell_framework(cell: nodes.Element) -> str | None:
 class FrameworkTabs(SphinxTransform):
     """Regroup tagged cells into sphinx-design tab sets, once per parsed document."""
 
-    # Gated exercises and proofs are assembled at priority 20 or earlier: cells inside them are siblings by now.
+    # Gated exercises and proofs are assembled at priority 20 or earlier: their cells are siblings by now.
     default_priority = 400
 
     def apply(self, **kwargs: object) -> None:
@@ -113,7 +115,7 @@ def is_empty(node: nodes.Node) -> bool:
 
 
 def build_set(run: list[tuple[str, nodes.Element]]) -> list[nodes.Node]:
-    """The nodes that replace a run of (framework, cell): one tab set, or the cells where a single framework ran."""
+    """The nodes that replace a run of (framework, cell): one tab set, or the cells of a single framework."""
     cells: dict[str, list[nodes.Element]] = {}
     for framework, cell in run:
         cells.setdefault(framework, []).append(cell)
@@ -137,13 +139,11 @@ render_markdown_cell = SphinxNbRenderer.render_nb_cell_markdown
 
 
 def render_tagged_markdown_cell(renderer: SphinxNbRenderer, token: SyntaxTreeNode) -> None:
-    """Render a Markdown cell; keep a container around it where it carries a framework tag (MyST-NB keeps none)."""
+    """Render a Markdown cell, with a container around it where it carries a framework tag."""
     tags = token.meta["metadata"].get("tags", [])
     if not any(tag in LABELS or intended_framework(tag) for tag in tags):
         return render_markdown_cell(renderer, token)
-    cell = nodes.container(
-        nb_element="cell_markdown", cell_metadata=token.meta["metadata"], classes=["cell-markdown"]
-    )
+    cell = nodes.container(nb_element="cell_markdown", cell_metadata=token.meta["metadata"], classes=["cell-markdown"])
     renderer.add_line_and_source_path(cell, token)
     if any(child.type == "heading" for child in token.children):
         logger.warning(

@@ -2,9 +2,10 @@
 
 A local build knows no public address, so none is written into the pages. A deployment sets
 
-- ``BOOK_URL``, the address the book is served from: adds canonical links, a sitemap and link previews (Open Graph);
-- ``BOOK_REPOSITORY``, the address of the repository, and ``BOOK_BRANCH`` (main): adds the repository and issue
-  buttons, "suggest an edit" and, for a repository on GitHub, "open in Colab".
+- ``BOOK_URL``, the address the book is served from: adds canonical links, a sitemap and link previews (Open
+  Graph);
+- ``BOOK_REPOSITORY``, the address of the repository, and ``BOOK_BRANCH`` (main): adds the repository and
+  issue buttons, "suggest an edit" and, for a repository on GitHub, "open in Colab".
 """
 
 import os
@@ -15,10 +16,10 @@ from sphinx.errors import ConfigError
 
 
 def address(variable: str) -> str:
-    """The web address in an environment variable, without its last slash; "" when unset. Raises ConfigError."""
+    """The address in an environment variable, without its last slash; "" when unset. Raises ConfigError."""
     value = os.environ.get(variable, "").strip().rstrip("/")
     if value and not value.startswith(("https://", "http://")):
-        raise ConfigError(f"{variable}={value!r} is no web address: write it as https://host/path, or unset it")
+        raise ConfigError(f"{variable}={value!r} is no web address: write https://host/path, or unset it")
     return value
 
 
@@ -33,7 +34,8 @@ def configure(app: Sphinx, config: Config) -> None:
         options = config.html_theme_options
         options["repository_url"] = repository
         options["repository_branch"] = os.environ.get("BOOK_BRANCH", "main")
-        options["use_repository_button"] = options["use_issues_button"] = options["use_edit_page_button"] = True
+        for button in ("repository", "issues", "edit_page"):
+            options[f"use_{button}_button"] = True
         if repository.startswith("https://github.com/"):
             options["launch_buttons"] = {"colab_url": "https://colab.research.google.com"}
 

@@ -1,9 +1,9 @@
 """Sphinx extension: cells that hold the solution of an exercise are folded away behind "Show solution".
 
-A code cell with the tag ``solution`` or ``hide-cell`` is folded, input and output together, and its toggle says
-"Show solution". A cell with the tag ``hide-input`` keeps MyST-NB's behaviour (its source is folded, its output is
-shown) and its toggle says "Show code", as nb_code_prompt_show in the configuration says. A label set in the cell's
-own metadata, ``{"mystnb": {"code_prompt_show": "..."}}``, wins.
+A code cell with the tag ``solution`` or ``hide-cell`` is folded, input and output together, and its toggle
+says "Show solution". A cell with the tag ``hide-input`` keeps MyST-NB's behaviour (its source is folded,
+its output is shown) and its toggle says "Show code", as nb_code_prompt_show in the configuration says. A
+label set in the cell's own metadata, ``{"mystnb": {"code_prompt_show": "..."}}``, wins.
 """
 
 from docutils import nodes
