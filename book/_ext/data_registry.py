@@ -47,7 +47,7 @@ def overview() -> list[list[str]]:
 def sources() -> list[list[str]]:
     rows = [["name", "default source (`pypi`)", "canonical source (`canonical`)"]]
     for entry in registry.REGISTRY.values():
-        cells = [", ".join(map(origin, entry.sources(source))) or "none" for source in registry.SOURCES]
+        cells = ["; ".join(map(origin, entry.sources(source))) or "none" for source in registry.SOURCES]
         rows.append([f"`{entry.name}`", *cells])
     return rows
 
@@ -57,9 +57,7 @@ def files() -> list[list[str]]:
     for entry in registry.REGISTRY.values():
         for source in registry.SOURCES:
             if wheel := entry.wheel if source == "pypi" else None:
-                rows.append(
-                    [f"`{entry.name}`", source, wheel.filename, megabytes(wheel.size), f"`{wheel.sha256}`"]
-                )
+                rows.append([f"`{entry.name}`", source, wheel.filename, megabytes(wheel.size), f"`{wheel.sha256}`"])
             for file in entry.files(source):
                 known = f"`{file.sha256}`" if file.sha256 else "pinned by the commit"
                 rows.append([f"`{entry.name}`", source, f"`{file.name}`", megabytes(file.size), known])
