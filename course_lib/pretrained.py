@@ -4,14 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from course_lib.config import BertConfig
-from course_lib.weights import (
-    find_checkpoint,
-    from_hugging_face,
-    match,
-    read_checkpoint,
-    to_hugging_face,
-    write_checkpoint,
-)
+from course_lib.data import resolve
+from course_lib.weights import from_hugging_face, match, read_checkpoint, to_hugging_face, write_checkpoint
 
 
 class Pretrained:
@@ -38,11 +32,12 @@ class Pretrained:
 
         Raises
         ------
-        FileNotFoundError : no such folder or name, or a file missing in it.
+        ValueError : neither a folder nor the name of a checkpoint of the registry.
+        FileNotFoundError : a file missing in the folder.
         CheckpointError : weights missing, unknown, of another shape, or a truncated file.
         UnsupportedConfigError : a config.json that is not of a BERT we compute.
         """
-        settings, state = read_checkpoint(find_checkpoint(name_or_folder))
+        settings, state = read_checkpoint(resolve(name_or_folder))
         config = replace(BertConfig.from_hugging_face(settings), **changes)
         model = cls(config) if attention is None else cls(config, attention=attention)
         # a model with a head keeps the encoder under "bert."; the checkpoint's names come without it

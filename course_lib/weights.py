@@ -15,8 +15,6 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from course_lib import data
-
 # Hugging Face's name -> ours, after "bert." is stripped; {n} is the layer's number.
 # None = dropped on purpose: buffers, copies of tied weights, the next-sentence head.
 RENAMES: dict[str, str | None] = {
@@ -172,23 +170,6 @@ def write_checkpoint(folder: str | Path, settings: dict, state: Mapping[str, np.
         for name in ("model.safetensors", "config.json"):
             (Path(scratch) / name).replace(folder / name)
     return folder
-
-
-def find_checkpoint(name_or_folder: str | Path) -> Path:
-    """The folder of a checkpoint: a folder as it is, a name through the data registry.
-
-    Raises
-    ------
-    FileNotFoundError : neither a folder nor a name that the registry knows.
-    """
-    if Path(name_or_folder).is_dir():
-        return Path(name_or_folder)
-    known = data.checkpoints()
-    if str(name_or_folder) not in known:
-        raise FileNotFoundError(
-            f"{str(name_or_folder)!r} is neither a folder nor a checkpoint of the registry ({', '.join(known)})"
-        )
-    return data.fetch(str(name_or_folder))
 
 
 def _rename(name: str, pairs: Iterable[tuple[str, str | None]], default: str) -> str | None:
