@@ -108,7 +108,7 @@ def verify(name: str, source: str | None = None) -> list[str]:
     return problems
 
 
-def resolve(name_or_folder: str | os.PathLike) -> Path:
+def resolve(name_or_folder: str | Path) -> Path:
     """Return `name_or_folder` if it is a folder, else fetch the checkpoint of that name; return its folder.
 
     Raises
