@@ -26,7 +26,7 @@ class BertEmbeddings(Module):
         self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
         self.token = Embedding(config.vocab_size, config.d_model, config.init_std)
         self.segment = Embedding(config.n_segments, config.d_model, config.init_std)
-        self.position = LearnedPositions(config.d_model, config.max_len)
+        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
         self.norm = LayerNorm(config.d_model, config.norm_eps)
 
     def __call__(self, ids, segments=None):
@@ -64,6 +64,7 @@ class BertModel(Checkpoint, Module):
             attention=attention,
         )
         self.pooler = Linear(config.d_model, config.d_model) if pooler else None
+        _initialise(self, config.init_std)
 
     def __call__(self, ids, mask=None, segments=None, return_layers=False):
         """Encode a batch.
@@ -97,6 +98,7 @@ class MaskedLMHead(Module):
         self.transform = Linear(config.d_model, config.d_model)
         self.norm = LayerNorm(config.d_model, config.norm_eps)
         self.bias = np.zeros(config.vocab_size)
+        _initialise(self, config.init_std)
 
     def __call__(self, x, table):
         """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
@@ -130,11 +132,19 @@ class BertForSequenceClassification(Checkpoint, Module):
         self.config = config
         self.bert = BertModel(config, attention)
         self.classifier = Linear(config.d_model, config.n_classes)
+        _initialise(self.classifier, config.init_std)
 
     def __call__(self, ids, mask=None, segments=None, return_layers=False):
         """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
         _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
         return ClassifierOutput(self.classifier(pooled), hidden, weights)
+
+
+def _initialise(module, std):
+    """Draw every matrix afresh: BERT starts from a narrow normal distribution."""
+    matrices = {name: value for name, value in get_state(module).items() if value.ndim == 2}
+    fresh = {name: np.random.normal(0.0, std, value.shape) for name, value in matrices.items()}
+    set_state(module, fresh, partial=True)
 
 
 def _checked(name, ids, size):

@@ -26,10 +26,13 @@ class SinusoidalPositions(Module):
 
 
 class LearnedPositions(Embedding):
-    """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3)."""
+    """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3).
 
-    def __init__(self, d_model: int, max_len: int = 512):
-        super().__init__(max_len, d_model)
+    Fresh vectors are normal with the standard deviation `std`.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 512, std: float = 0.02):
+        super().__init__(max_len, d_model, std)
         self.d_model, self.max_len = d_model, max_len
 
     def __call__(self, x):

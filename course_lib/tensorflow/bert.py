@@ -28,7 +28,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
         self.token = embedding(config.vocab_size, config.d_model, config.init_std)
         self.segment = embedding(config.n_segments, config.d_model, config.init_std)
-        self.position = LearnedPositions(config.d_model, config.max_len)
+        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
         self.norm = layer_norm(config.d_model, config.norm_eps)
         self.dropout = keras.layers.Dropout(config.dropout)
 

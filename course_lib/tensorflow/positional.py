@@ -28,12 +28,15 @@ class SinusoidalPositions(keras.layers.Layer):
 
 
 class LearnedPositions(keras.layers.Layer):
-    """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3)."""
+    """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3).
 
-    def __init__(self, d_model: int, max_len: int = 512):
+    Fresh vectors are normal with the standard deviation `std`.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 512, std: float = 0.02):
         super().__init__()
         self.d_model, self.max_len = d_model, max_len
-        start = keras.initializers.RandomNormal(stddev=0.02)
+        start = keras.initializers.RandomNormal(stddev=std)
         self.weight = self.add_weight(shape=(max_len, d_model), initializer=start, name="weight")
 
     def call(self, x):

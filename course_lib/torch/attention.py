@@ -61,7 +61,7 @@ def _checked(q, k, v, mask, dropout):
         return None
     mask = torch.as_tensor(mask, device=q.device)
     check_attention(q.shape, k.shape, v.shape, mask.shape, mask.dtype)
-    return mask
+    return torch.atleast_2d(mask)  # PyTorch's fused kernel refuses a mask of fewer axes
 
 
 class MultiHeadAttention(nn.Module):

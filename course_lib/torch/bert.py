@@ -34,7 +34,7 @@ class BertEmbeddings(nn.Module):
         self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
         self.token = nn.Embedding(config.vocab_size, config.d_model)
         self.segment = nn.Embedding(config.n_segments, config.d_model)
-        self.position = LearnedPositions(config.d_model, config.max_len)
+        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 

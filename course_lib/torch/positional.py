@@ -29,11 +29,15 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Embedding):
-    """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3)."""
+    """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3).
 
-    def __init__(self, d_model: int, max_len: int = 512):
+    Fresh vectors are normal with the standard deviation `std`.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 512, std: float = 0.02):
         super().__init__(max_len, d_model)
         self.d_model, self.max_len = d_model, max_len
+        nn.init.normal_(self.weight, std=std)
 
     def forward(self, x):
         """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""

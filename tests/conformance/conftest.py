@@ -1,0 +1,38 @@
+"""The `backend` fixture, and warnings as errors in this folder."""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is imported: no start-up notices
+
+import numpy as np
+import pytest
+from backends import BACKENDS
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("error"), append=False)
+
+
+@pytest.fixture(params=BACKENDS, ids=repr)
+def backend(request):
+    """Each framework in turn, seeded."""
+    request.param.seed(0)
+    return request.param
+
+
+@pytest.fixture(params=[b for b in BACKENDS if b.has_training], ids=repr)
+def training_backend(request):
+    """The frameworks that train."""
+    request.param.seed(0)
+    return request.param
+
+
+@pytest.fixture
+def rng():
+    """Random numbers of the test's own, the same in every run."""
+    return np.random.default_rng(20170612)

@@ -1,0 +1,170 @@
+"""What the models must compute, a number at a time: plain loops written from the papers, with no library code.
+
+NumPy arrays only carry the numbers in and out; every sum, product and exponential is Python's. A weight
+matrix is (d_out, d_in), and a state is {dotted name: array}. Sources: Vaswani et al. 2017 (sections 3.1 to
+3.5), Ba et al. 2016 (eq. 4), Hendrycks and Gimpel 2016 (section 2), Devlin et al. 2018 (section 3).
+"""
+
+import math
+
+import numpy as np
+
+
+def softmax(scores, allowed):
+    """One row: scores [S] -> weights [S]; a place that is not allowed gets 0, and so does a row without any."""
+    if not any(allowed):
+        return [0.0] * len(scores)
+    highest = max(score for score, ok in zip(scores, allowed, strict=True) if ok)
+    powers = [math.exp(score - highest) if ok else 0.0 for score, ok in zip(scores, allowed, strict=True)]
+    total = sum(powers)
+    return [power / total for power in powers]
+
+
+def attention(q, k, v, mask=None):
+    """q (..., T, d_k), k (..., S, d_k), v (..., S, d_v) -> context (..., T, d_v), weights (..., T, S)."""
+    *lead, n_queries, d_k = q.shape
+    n_keys, d_v = v.shape[-2:]
+    mask = np.broadcast_to(True if mask is None else mask, (*lead, n_queries, n_keys))
+    context, weights = np.zeros((*lead, n_queries, d_v)), np.zeros((*lead, n_queries, n_keys))
+    for place in np.ndindex(*lead):
+        for t in range(n_queries):
+            scores = []
+            for s in range(n_keys):
+                product = sum(float(q[place][t, i]) * float(k[place][s, i]) for i in range(d_k))
+                scores.append(product / math.sqrt(d_k))
+            row = softmax(scores, [bool(mask[place][t, s]) for s in range(n_keys)])
+            for s in range(n_keys):
+                weights[place][t, s] = row[s]
+            for j in range(d_v):
+                context[place][t, j] = sum(row[s] * float(v[place][s, j]) for s in range(n_keys))
+    return context, weights
+
+
+def linear(state, name, x):
+    """x (..., d_in) -> W x + b (..., d_out)."""
+    weight, bias = state[f"{name}.weight"].tolist(), state[f"{name}.bias"].tolist()
+    out = np.zeros((*x.shape[:-1], len(weight)))
+    for place in np.ndindex(*x.shape[:-1]):
+        vector = x[place].tolist()
+        for o, row in enumerate(weight):
+            out[place][o] = bias[o] + sum(a * b for a, b in zip(row, vector, strict=True))
+    return out
+
+
+def layer_norm(state, name, x, eps):
+    """x (..., d) -> gain * (x - mean) / sqrt(variance + eps) + bias, over the last axis."""
+    gain, bias = state[f"{name}.weight"].tolist(), state[f"{name}.bias"].tolist()
+    out = np.zeros(x.shape)
+    for place in np.ndindex(*x.shape[:-1]):
+        vector = x[place].tolist()
+        mean = sum(vector) / len(vector)
+        variance = sum((value - mean) ** 2 for value in vector) / len(vector)
+        for i, value in enumerate(vector):
+            out[place][i] = gain[i] * (value - mean) / math.sqrt(variance + eps) + bias[i]
+    return out
+
+
+def gelu(x):
+    """x times the probability that a standard normal variable lies below x."""
+    return x * 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+def relu(x):
+    return x if x > 0.0 else 0.0
+
+
+def each(function, x):
+    """A function of one number at every place of an array."""
+    out = np.zeros(x.shape)
+    for place in np.ndindex(*x.shape):
+        out[place] = function(float(x[place]))
+    return out
+
+
+def multi_head_attention(state, name, q, k, v, mask, n_heads):
+    """q (B, T, d_model), k and v (B, S, d_model) -> output (B, T, d_model), weights (B, H, T, S)."""
+    n_batch, n_queries, d_model = q.shape
+    n_keys, d_head = k.shape[1], d_model // n_heads
+    mask = np.broadcast_to(True if mask is None else mask, (n_batch, n_heads, n_queries, n_keys))
+    q, k, v = (linear(state, f"{name}{p}_proj", x) for p, x in (("q", q), ("k", k), ("v", v)))
+    merged = np.zeros((n_batch, n_queries, d_model))
+    weights = np.zeros((n_batch, n_heads, n_queries, n_keys))
+    for b in range(n_batch):
+        for h in range(n_heads):
+            part = slice(h * d_head, (h + 1) * d_head)  # head h owns these features
+            context, rows = attention(q[b, :, part], k[b, :, part], v[b, :, part], mask[b, h])
+            merged[b, :, part] = context
+            weights[b, h] = rows
+    return linear(state, f"{name}out_proj", merged), weights
+
+
+def feed_forward(state, name, x, activation):
+    hidden = each({"relu": relu, "gelu": gelu}[activation], linear(state, f"{name}linear1", x))
+    return linear(state, f"{name}linear2", hidden)
+
+
+def encoder_layer(state, name, x, mask, n_heads, activation="relu", pre_norm=False, eps=1e-5):
+    """x (B, T, d_model) -> output (B, T, d_model), weights (B, H, T, T)."""
+    before = layer_norm(state, f"{name}norm1", x, eps) if pre_norm else x
+    attended, weights = multi_head_attention(state, f"{name}attention.", before, before, before, mask, n_heads)
+    x = x + attended
+    if not pre_norm:
+        x = layer_norm(state, f"{name}norm1", x, eps)
+    before = layer_norm(state, f"{name}norm2", x, eps) if pre_norm else x
+    x = x + feed_forward(state, f"{name}feed_forward.", before, activation)
+    if not pre_norm:
+        x = layer_norm(state, f"{name}norm2", x, eps)
+    return x, weights
+
+
+def encoder(state, name, x, mask, n_layers, n_heads, activation="relu", pre_norm=False, eps=1e-5):
+    """-> last_hidden (B, T, d_model), n_layers + 1 hidden states, n_layers tables of weights."""
+    hidden, tables = [x], []
+    for n in range(n_layers):
+        x, weights = encoder_layer(state, f"{name}layers.{n}.", x, mask, n_heads, activation, pre_norm, eps)
+        hidden.append(x)
+        tables.append(weights)
+    last = layer_norm(state, f"{name}norm", x, eps) if pre_norm else x
+    return last, hidden, tables
+
+
+def sinusoids(max_len, d_model):
+    """Position p, feature 2i: sin(p / 10000^(2i/d_model)); feature 2i + 1: the cosine of the same angle."""
+    table = np.zeros((max_len, d_model))
+    for p in range(max_len):
+        for i in range(d_model // 2):
+            angle = p / math.pow(10000.0, 2 * i / d_model)
+            table[p, 2 * i] = math.sin(angle)
+            table[p, 2 * i + 1] = math.cos(angle)
+    return table
+
+
+def bert(state, name, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12):
+    """ids (B, T) -> last_hidden (B, T, d_model), pooled (B, d_model) or None, hidden, weights."""
+    token, position, segment = (state[f"{name}embeddings.{w}.weight"] for w in ("token", "position", "segment"))
+    x = np.zeros((*ids.shape, token.shape[1]))
+    for b in range(ids.shape[0]):
+        for t in range(ids.shape[1]):
+            for i in range(token.shape[1]):
+                kind = 0 if segments is None else segments[b, t]
+                x[b, t, i] = token[ids[b, t], i] + position[t, i] + segment[kind, i]
+    x = layer_norm(state, f"{name}embeddings.norm", x, eps)
+    last, hidden, tables = encoder(state, f"{name}encoder.", x, mask, n_layers, n_heads, activation, False, eps)
+    pooled = None
+    if f"{name}pooler.weight" in state:
+        pooled = each(math.tanh, linear(state, f"{name}pooler", last[:, 0]))
+    return last, pooled, hidden, tables
+
+
+def masked_lm(state, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12):
+    """-> logits (B, T, V): the token table serves as the output matrix, with a bias of its own."""
+    last, *_ = bert(state, "bert.", ids, mask, segments, n_layers, n_heads, activation, eps)
+    x = layer_norm(state, "head.norm", each(gelu, linear(state, "head.transform", last)), eps)
+    output = {"out.weight": state["bert.embeddings.token.weight"], "out.bias": state["head.bias"]}
+    return linear(output, "out", x)
+
+
+def classifier(state, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12):
+    """-> logits (B, n_classes)."""
+    _, pooled, *_ = bert(state, "bert.", ids, mask, segments, n_layers, n_heads, activation, eps)
+    return linear(state, "classifier", pooled)
