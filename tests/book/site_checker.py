@@ -123,11 +123,11 @@ def open_window(browser: Browser, base: str) -> Iterator[BrowserContext]:
         context.close()
 
 
-def open_page(page: Page, name: str) -> None:
+def open_page(page: Page, url: str) -> None:
     """Go to a page, follow it if it redirects, and wait until MathJax has set the mathematics, if there is any."""
-    page.goto(name)
-    if 'http-equiv="refresh"' in page.request.get(name).text().lower():
-        page.wait_for_url(lambda url: not url.endswith(f"/{name}"))
+    page.goto(url)
+    if 'http-equiv="refresh"' in page.request.get(url).text().lower():
+        page.wait_for_url(lambda now: now != url)
     page.evaluate("() => window.MathJax?.startup?.promise?.then(() => document.fonts.ready)")
 
 
@@ -149,7 +149,7 @@ def inspect_page(window: BrowserContext, base: str, name: str) -> list[Finding]:
         page.on("pageerror", lambda error: report("script", str(error)))
         page.on("response", lambda r: report("missing", f"{r.status} {r.url}") if r.status >= 400 else None)
         page.emulate_media(color_scheme="light")
-        open_page(page, name)
+        open_page(page, base + name)
         for kind, message in page.evaluate(CONTENT):
             report(kind, message)
         backgrounds = []
