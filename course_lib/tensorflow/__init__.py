@@ -1,5 +1,6 @@
 """Every model in TensorFlow, as Keras 3 layers and models that train."""
 
+from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports TensorFlow without the banner
 from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions
