@@ -24,7 +24,7 @@ def smi(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def say(text, status=0):
-        (folder / "answer").write_text(text)
+        (folder / "answer").write_text(text, encoding="latin-1")
         script = folder / "nvidia-smi"
         script.write_text(f"#!/bin/sh\ncat '{folder}/answer'\nexit {status}\n")
         script.chmod(0o755)
@@ -56,7 +56,7 @@ def test_cuda_visible_devices_narrows_the_list(smi, monkeypatch, visible, indice
         ("NVIDIA-SMI has failed: no driver is running.\n", 9, "exit status 9: NVIDIA-SMI has failed"),
         ("", 6, "exit status 6: it said nothing"),
         ("No devices were found\n", 0, "something other than a list of GPUs: 'No devices were found'"),
-        ("\x00\x01,,,\n", 0, "something other"),
+        ("\xff\xfe,,,\n", 0, "something other"),  # not UTF-8
     ],
 )
 def test_a_machine_without_a_working_gpu_says_why(smi, text, status, reason):
