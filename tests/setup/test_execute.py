@@ -1,0 +1,99 @@
+"""``make notebooks``: a run that succeeds replaces the outputs, and nothing else changes the file."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+SCRIPT = Path(__file__).parents[1] / "execute.py"
+SPEC = importlib.util.spec_from_file_location("execute", SCRIPT)
+execute = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(execute)
+
+
+def write(path, *sources, **metadata):
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    cells.insert(0, nbformat.v4.new_markdown_cell("# A lecture"))
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+    nbformat.write(notebook, path)
+    return path
+
+
+def test_outputs_are_kept_and_what_varies_is_left_out(tmp_path):
+    path = write(
+        tmp_path / "01-first.ipynb",
+        "import sys\nfor i in range(3):\n    print(i, flush=True)\nprint('noise', file=sys.stderr)",
+        "6 * 7",
+        kernelspec={"name": "course-gpu-0", "display_name": "Course (GPU 0)", "language": "python"},
+        authors=[{"name": "kept"}],
+    )
+    before = nbformat.read(path, as_version=4)
+    before.cells[2].metadata = {"tags": ["torch"], "mystnb": {"image": {"alt": "kept"}}}
+    nbformat.write(before, path)
+    path.chmod(0o640)
+
+    assert execute.run(path) == ["noise\n"]
+
+    after = nbformat.read(path, as_version=4)
+    nbformat.validate(after)
+    assert [cell.id for cell in after.cells] == [cell.id for cell in before.cells]
+    assert after.cells[1].outputs == [{"output_type": "stream", "name": "stdout", "text": "0\n1\n2\n"}]
+    assert after.cells[2].outputs[0].data["text/plain"] == "42"
+    assert after.cells[2].metadata == before.cells[2].metadata
+    assert after.metadata.authors == [{"name": "kept"}]
+    assert after.metadata.kernelspec.name == "python3"
+    assert after.metadata.language_info.pygments_lexer == "ipython3"
+    assert "version" not in after.metadata.language_info
+    assert path.stat().st_mode & 0o777 == 0o640
+
+    content, stamp = path.read_bytes(), os.stat(path).st_mtime_ns
+    execute.run(path)
+    assert (path.read_bytes(), os.stat(path).st_mtime_ns) == (content, stamp)  # a second run leaves no diff
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [("1 / 0", CellExecutionError), ("import os; os._exit(1)", DeadKernelError)],
+)
+def test_a_notebook_that_fails_is_left_as_it_was(tmp_path, source, error):
+    path = write(tmp_path / "02-second.ipynb", "print('new output')", source)
+    before = path.read_bytes()
+    with pytest.raises(error):
+        execute.run(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_the_command_goes_on_after_a_failure_and_reports_it(tmp_path, monkeypatch, capsys):
+    write(tmp_path / "01-fails.ipynb", "raise RuntimeError('on purpose')")
+    fine = write(tmp_path / "02-runs.ipynb", "print('ran')", "")
+    monkeypatch.setattr(execute, "chosen", lambda names: sorted(tmp_path.glob("*.ipynb")))
+    assert execute.main([]) == 1
+    said = capsys.readouterr()
+    assert "RuntimeError: on purpose" in said.out + said.err
+    assert "\x1b" not in said.out
+    assert "02-runs: 1 cells" in said.out
+    assert said.err.strip().endswith("Failed: 01-fails")
+    assert "ran" in fine.read_text()
+
+
+def test_notebooks_are_chosen_by_name_or_its_beginning(tmp_path):
+    for name in ("03-one", "04-two", "04-two-more", "10-three"):
+        write(tmp_path / f"{name}.ipynb")
+    stems = lambda *names: [path.stem for path in execute.chosen(list(names), tmp_path)]  # noqa: E731
+    assert stems() == ["03-one", "04-two", "04-two-more", "10-three"]
+    assert stems("10", "notebooks/03-one.ipynb", "10-three") == ["03-one", "10-three"]
+    assert stems("04-two") == ["04-two"]
+    with pytest.raises(ValueError, match="'04' names 2 notebooks; choose among: 04-two, 04-two-more"):
+        stems("04")
+    with pytest.raises(ValueError, match="'four' names 0 notebooks; choose among: 03-one, 04-two"):
+        stems("four")
+
+
+def test_a_name_that_fits_nothing_ends_in_one_sentence(capsys):
+    assert execute.main(["no-such-lecture"]) == 2
+    assert capsys.readouterr().err.startswith("'no-such-lecture' names 0 notebooks; choose among: ")
