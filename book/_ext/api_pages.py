@@ -122,6 +122,25 @@ def origin(app: Sphinx, module: str, name: str) -> str:
     return origins.get(f"{module}.{name}", module)
 
 
+def mend_back_links(app: Sphinx, pagename: str, template: str, context: dict, doctree) -> None:
+    """Point the [docs] links of a module's source at what is documented.
+
+    viewcode assumes that everything of a module is documented under one name, but a package documents what it
+    re-exports under its own.
+    """
+    if not pagename.startswith("_modules/"):
+        return
+    module = pagename.removeprefix("_modules/").replace("/", ".")
+    documented = app.env.get_domain("py").objects
+
+    def mend(found: re.Match) -> str:
+        parts = found[0].split(".")
+        tails = [".".join([module, *parts[i:]]) for i in range(1, len(parts))]
+        return next((name for name in [found[0], *tails] if name in documented), found[0])
+
+    context["body"] = re.sub(r'(?<=#)[\w.]+(?=">\[docs\])', mend, context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, object]:
     app.setup_extension("sphinx.ext.autodoc")
     app.setup_extension("sphinx.ext.viewcode")
@@ -131,4 +150,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("autodoc-process-docstring", rewrite)
     app.connect("autodoc-skip-member", skip_field)
     app.connect("viewcode-follow-imported", origin)
+    app.connect("html-page-context", mend_back_links)
     return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -111,6 +111,12 @@ STILL = """addEventListener("DOMContentLoaded", () => {
   document.head.append(style);
 })"""
 
+# The theme follows the reader's preference with a script; waits for it, two seconds at most.
+FOLLOW = """async (scheme) => {
+  const root = document.documentElement;
+  for (let i = 0; i < 40 && (root.dataset.theme ?? scheme) !== scheme; i++) await new Promise(go => setTimeout(go, 50));
+}"""
+
 
 @contextmanager
 def open_window(browser: Browser, base: str) -> Iterator[BrowserContext]:
@@ -155,7 +161,7 @@ def inspect_page(window: BrowserContext, base: str, name: str) -> list[Finding]:
         backgrounds = []
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            page.wait_for_timeout(50)
+            page.evaluate(FOLLOW, scheme)
             result = page.evaluate(COLOURS, scheme)
             backgrounds.append(result["background"])
             for kind, message in result["findings"]:
@@ -186,8 +192,8 @@ def inspect_links(folder: Path) -> list[Finding]:
             if urlparse(target).netloc and tag.get("rel") not in (["canonical"], ["license"]):
                 found.append(Finding(name, "external", f"<{tag.name}> refers to {target}"))
         for tag in soup.find_all("a", href=True):
-            url, fragment = urldefrag(urljoin(f"site:///{name}", tag["href"]))
-            if not url.startswith("site:"):
+            url, fragment = urldefrag(urljoin(f"http://our.site/{name}", tag["href"]))
+            if not url.startswith("http://our.site/"):
                 continue
             target = unquote(urlparse(url).path).lstrip("/")
             target = f"{target}index.html" if target.endswith("/") or not target else target
