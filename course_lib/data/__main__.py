@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from course_lib.data import REGISTRY, DataError, cache_folder, fetch, folder_of, is_cached, verify
@@ -13,7 +14,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; return 0 if all went well, 1 if data is missing or damaged, 2 for a wrong request."""
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options)
+        status = options.command(options)
+        sys.stdout.flush()
+        return status
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -23,6 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("Interrupted; nothing half-fetched was kept.", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # the reader of a pipe has seen enough; Python would complain again at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -52,7 +58,7 @@ def _verify(options: argparse.Namespace) -> int:
     source = source_or_default(options.source)
     status = 0
     for name in options.names or _available(source):
-        if not folder_of(name, source).is_dir():
+        if not os.path.isdir(folder_of(name, source)):
             print(f"{name}: not fetched")
             status = max(status, 1 if options.names else 0)
             continue

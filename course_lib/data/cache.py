@@ -163,11 +163,17 @@ def _damage(entry: DataSet, source: str, folder: Path) -> list[str]:
     for file in entry.files(source):
         path = folder / file.name
         expected = file.sha256 or known.get(file.name, {}).get("sha256")
-        if not path.is_file():
+        try:
+            found = pooch.file_hash(str(path))
+        except FileNotFoundError:
             problems.append(f"{path} is missing.")
-        elif expected is None:
+            continue
+        except OSError as error:
+            problems.append(f"{path} cannot be read: {error.strerror}.")
+            continue
+        if expected is None:
             problems.append(f"{path} has no known hash, so it cannot be checked.")
-        elif (found := pooch.file_hash(str(path))) != expected:
+        elif found != expected:
             problems.append(f"{path} is damaged: its SHA-256 is {found}, not {expected}.")
     return problems
 

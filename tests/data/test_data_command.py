@@ -67,6 +67,12 @@ def test_interrupt(capsys, monkeypatch):
     assert "nothing half-fetched" in capsys.readouterr().err
 
 
+def test_reader_that_stops_reading():
+    script = f"{sys.executable} -m course_lib.data list | true; exit ${{PIPESTATUS[0]}}"
+    process = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert process.returncode in (0, 1) and process.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

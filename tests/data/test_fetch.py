@@ -251,6 +251,23 @@ def test_cache_that_cannot_be_written(toy, tmp_path_factory, monkeypatch, readon
         fetch("toy", progress=False)
 
 
+def test_cache_folder_that_cannot_be_entered(toy, monkeypatch, readonly_folder):
+    fetch("toy", progress=False)
+    closed = readonly_folder({"closed": b""}, mode=0o000)
+    monkeypatch.setenv("COURSE_DATA_DIR", str(closed))
+    assert not is_cached("toy")
+    assert all("cannot be read: Permission denied" in problem for problem in verify("toy"))
+    with pytest.raises(DataError, match="which you cannot write to; set COURSE_DATA_DIR"):
+        fetch("toy", progress=False)
+
+
+def test_cache_folder_that_is_a_file(toy, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("COURSE_DATA_DIR", str(tmp_path / "file"))
+    with pytest.raises(DataError, match="could not be stored in .*set COURSE_DATA_DIR to another folder"):
+        fetch("toy", progress=False)
+
+
 def test_filled_cache_that_can_only_be_read_is_used(toy, monkeypatch, readonly_folder):
     fetch("toy", progress=False)
     folder = readonly_folder(FILES)  # without a stamp, so the files are hashed each time
@@ -268,12 +285,12 @@ def readonly_folder():
     made = Path(tempfile.mkdtemp(dir="/tmp"))  # under a folder that everybody may enter
     user = os.geteuid()
 
-    def make(files):
+    def make(files, mode=0o555):
         (made / "toy").mkdir()
         for name, data in files.items():
             (made / "toy" / name).write_bytes(data)
-        (made / "toy").chmod(0o555)
-        made.chmod(0o555)
+        (made / "toy").chmod(mode)
+        made.chmod(mode)
         if user == 0:
             os.seteuid(65534)  # root writes to any folder
         return made
