@@ -70,6 +70,27 @@ def escape(line: str) -> str:
     return "".join(parts).rstrip()
 
 
+def prose(lines: list[str]) -> list[str]:
+    """The text above the sections as reStructuredText; what is indented by four spaces or more is code."""
+    written: list[str] = []
+    in_code = in_list = False
+    for line in lines:
+        if line.startswith("    ") and not in_list:
+            if not in_code:
+                written += ["", "::", ""]
+            in_code = True
+            written.append(line)
+        elif line.strip():
+            in_list = line.lstrip().startswith(("- ", "* ")) or in_list and line.startswith(" ")
+            if in_code:
+                written.append("")
+            in_code = False
+            written.append(escape(line))
+        else:
+            written.append("")
+    return written
+
+
 def entries(body: list[str]) -> list[str]:
     """Group the lines of a section: a line without indentation starts an entry, an indented one goes on."""
     grouped: list[list[str]] = []
@@ -83,7 +104,7 @@ def entries(body: list[str]) -> list[str]:
 def as_fields(lines: list[str]) -> list[str]:
     """The lines of a docstring with its sections rewritten as reStructuredText fields."""
     heads = [i for i, line in enumerate(lines[:-1]) if line in SECTIONS and re.fullmatch("-{3,}", lines[i + 1])]
-    fields = [escape(line) for line in lines[: heads[0] if heads else len(lines)]]
+    fields = prose(lines[: heads[0] if heads else len(lines)])
     for start, end in zip(heads, [*heads[1:], len(lines)][: len(heads)], strict=True):
         found = entries([line for line in lines[start + 2 : end] if line.strip()])
         named = [re.fullmatch(r"(`?[\w.*, ]+?`?) ?: (.+)", entry) for entry in found]
