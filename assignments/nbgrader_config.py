@@ -1,0 +1,32 @@
+"""The nbgrader course. Every setting here is nbgrader's own; book/instructor.md explains the work flow."""
+
+import os
+from pathlib import Path
+
+c = get_config()  # noqa: F821  (nbgrader provides it)
+
+c.CourseDirectory.course_id = os.environ.get("NBGRADER_COURSE_ID", "attention")
+c.CourseDirectory.root = str(Path(__file__).resolve().parent)
+
+# The exchange is a folder that instructor and students share: one machine, or one network drive.
+c.Exchange.root = os.environ.get("NBGRADER_EXCHANGE", "/usr/local/share/nbgrader/exchange")
+
+# Seconds. A right answer needs about one second for the whole notebook; a check stops itself after three,
+# so the limit per cell is reached only by an endless loop outside the checks.
+c.Execute.timeout = 60
+c.Execute.startup_timeout = 120
+c.Execute.kernel_name = "python3"
+
+# One runaway print must not fill the disk.
+c.LimitOutput.max_lines = 300
+c.LimitOutput.max_traceback = 60
+
+# As nbgrader's own list, with RestoreCells for OverwriteCells: deleted cells come back, and nobody's
+# submission is lost for one missing cell.
+c.Autograde.sanitize_preprocessors = [
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.DeduplicateIds",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "course_lib.grading.restore.RestoreCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]

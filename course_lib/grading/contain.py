@@ -1,0 +1,133 @@
+"""Run a student's code so that nothing but its result can reach the mark.
+
+nbgrader 0.9 gives zero to a graded cell with any text on standard error, so a right answer that warns
+would lose everything. It reads a displayed value as the mark, so a wrong answer that displays one could
+win it. Here both are thrown away, and an endless loop or a call of `sys.exit` ends in an ordinary failure.
+"""
+
+import contextlib
+import io
+import logging
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+
+import numpy as np
+
+from course_lib.grading.compare import CheckFailed
+
+LIMIT_S = 3.0
+
+
+class _TimeIsUp(BaseException):
+    """Raised by the alarm; no `except Exception` in a student's loop catches it."""
+
+
+class _Discard(io.TextIOBase):
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def contained(limit_s: float = LIMIT_S):
+    """Throw away output, warnings and log records; turn every way to fail into `CheckFailed`.
+
+    Args:
+        limit_s: seconds after which a loop is stopped. Python code is stopped; one long call inside NumPy is
+            not, nor is anything where the platform has no `SIGALRM` (Windows). nbgrader's own limit per cell
+            stands behind this one.
+
+    Raises:
+        CheckFailed: for any exception of the code inside, an exit, or the time limit. `KeyboardInterrupt`
+            passes: it is how nbgrader and Jupyter stop a cell.
+    """
+    try:
+        with _silence(), _alarm(limit_s):
+            yield
+    except CheckFailed:
+        raise
+    except NotImplementedError:
+        raise CheckFailed(
+            "Not written yet: the function raises NotImplementedError. Replace that line by your code, run "
+            "its cell, then run this one again."
+        ) from None
+    except _TimeIsUp:
+        raise CheckFailed(
+            f"Stopped after {limit_s:g} seconds. Is there a loop that never ends? Any right answer takes far "
+            "less than one second here."
+        ) from None
+    except (Exception, SystemExit, GeneratorExit) as error:
+        raise CheckFailed(_describe(error)) from None
+
+
+@contextlib.contextmanager
+def _silence():
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(_Discard()))
+        stack.enter_context(contextlib.redirect_stderr(_Discard()))
+        stack.enter_context(_descriptor_silenced(2))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.enter_context(np.errstate(all="ignore"))
+        # A handler made earlier keeps the old stream, and would write to it in spite of the redirection.
+        stack.callback(logging.disable, logging.root.manager.disable)
+        logging.disable(logging.CRITICAL)
+        stack.callback(setattr, sys, "displayhook", sys.displayhook)
+        sys.displayhook = lambda value: None
+        yield
+
+
+@contextlib.contextmanager
+def _descriptor_silenced(number: int):
+    """Point a file descriptor at nothing: libraries in C write there, past `sys.stderr`."""
+    try:
+        saved = os.dup(number)
+    except OSError:
+        yield  # a process without standard error has nothing to silence
+        return
+    try:
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), number)
+        yield
+    finally:
+        os.dup2(saved, number)
+        os.close(saved)
+
+
+@contextlib.contextmanager
+def _alarm(limit_s: float):
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum, frame):
+        raise _TimeIsUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _describe(error: BaseException) -> str:
+    """Say what was raised, and in which line of the notebook."""
+    message = f"{type(error).__name__}: {error}".rstrip(": ")
+    own = [f for f in traceback.extract_tb(error.__traceback__) if _in_notebook(f.filename) and f.name != "_"]
+    if isinstance(error, SystemExit):
+        message = "Your code called exit, which would stop the notebook"
+    if not own:
+        return f"{message}."
+    return f"{message}\nin {own[-1].name}, line {own[-1].lineno} of its cell:  {own[-1].line}"
+
+
+def _in_notebook(filename: str) -> bool:
+    return "ipykernel_" in filename or filename.startswith("<ipython-input")

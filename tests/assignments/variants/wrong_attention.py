@@ -1,0 +1,246 @@
+"""Wrong solutions of part 3: what is charged without a mask, and what with one."""
+
+from variants import Variant
+
+MASKED = """
+    if mask is None:
+        weights = softmax(scores)
+    else:
+        weights = softmax(np.where(mask, scores, np.finfo(float).min)) * mask
+    return weights @ v, weights
+"""
+SCORES = "    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])\n"
+HEAD = "def attention(q, k, v, mask=None):\n"
+
+
+def scores(line: str) -> dict[str, str]:
+    """The reference with another way to the scores."""
+    return {"attention": HEAD + f"    {line}" + MASKED}
+
+
+def masking(*lines: str) -> dict[str, str]:
+    """The reference with another way from the scores to the weights."""
+    body = "".join(f"    {line}\n" for line in lines)
+    return {"attention": HEAD + SCORES + body + "    return weights @ v, weights"}
+
+
+INVERTED = "four properties need the right polarity; the mask broadcasts, and nothing is changed in place"
+
+VARIANTS = [
+    Variant(
+        "no scale",
+        scores("scores = q @ np.swapaxes(k, -1, -2)"),
+        {"test-attention": 1},
+        "a softmax of q k^T with another factor: only the scale is wrong, with a mask nothing more",
+    ),
+    Variant(
+        "scaled by d_k",
+        scores("scores = q @ np.swapaxes(k, -1, -2) / q.shape[-1]"),
+        {"test-attention": 1},
+        "only the scale is wrong",
+    ),
+    Variant(
+        "scale from d_v",
+        scores("scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(v.shape[-1])"),
+        {"test-attention": 1},
+        "only the scale is wrong; d_v differs from d_k in the test",
+    ),
+    Variant(
+        "scale from the number of keys",
+        scores("scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(k.shape[-2])"),
+        {"test-attention": 1},
+        "only the scale is wrong; S differs from d_k in the test",
+    ),
+    Variant(
+        "multiplied by the scale",
+        scores("scores = q @ np.swapaxes(k, -1, -2) * np.sqrt(q.shape[-1])"),
+        {"test-attention": 1},
+        "only the scale is wrong",
+    ),
+    Variant(
+        "sign of the scores flipped",
+        scores("scores = -q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])"),
+        {"test-attention": 2},
+        "keys unlike the query get more weight, so neither the weights nor the scale are right",
+    ),
+    Variant(
+        "softmax over the queries",
+        {
+            "attention": HEAD + SCORES + """
+    if mask is not None:
+        scores = np.where(mask, scores, np.finfo(float).min)
+    weights = np.swapaxes(softmax(np.swapaxes(scores, -1, -2)), -1, -2)
+    if mask is not None:
+        weights = weights * mask
+    return weights @ v, weights
+"""
+        },
+        {"test-attention": 2, "test-masked-attention": 1.5},
+        "weights and scale are wrong; with a mask the keys of a row do not share its weight, with an empty row "
+        "either",
+    ),
+    Variant(
+        "batch ignored: k.T",
+        scores("scores = q @ k.T / np.sqrt(q.shape[-1])"),
+        {"test-attention": 1, "test-masked-attention": 4},
+        "matrices alone are right, so the rows beside an empty one and the dtype are; all else has leading axes",
+    ),
+    Variant(
+        "only the first sequence of the batch",
+        {
+            "attention": """
+            def attention(q, k, v, mask=None):
+                while q.ndim > 2:
+                    q, k, v = q[0], k[0], v[0]
+                    mask = mask[0] if mask is not None and mask.ndim > 2 else mask
+                scores = q @ k.T / np.sqrt(q.shape[-1])
+                weights = softmax(scores if mask is None else np.where(mask, scores, -1e300))
+                weights = weights if mask is None else weights * mask
+                return weights @ v, weights
+            """
+        },
+        {"test-attention": 1, "test-masked-attention": 4},
+        "as above: right for matrices alone",
+    ),
+    Variant(
+        "returns the context alone",
+        {"attention": HEAD + SCORES + MASKED.replace("return weights @ v, weights", "return weights @ v")},
+        {"test-attention": 5, "test-masked-attention": 5},
+        "no test can tell context from weights; multi-head attention is tried with a right one",
+    ),
+    Variant(
+        "returns weights and context exchanged",
+        {"attention": HEAD + SCORES + MASKED.replace("weights @ v, weights", "weights, weights @ v")},
+        {"test-attention": 5, "test-masked-attention": 5},
+        "the shapes are exchanged in every test",
+    ),
+    Variant(
+        "weights transposed in the product",
+        {
+            "attention": HEAD + SCORES
+            + MASKED.replace("weights @ v,", "np.einsum('...ts,...td->...sd', weights, np.resize(v, "
+                             "v.shape[:-2] + (q.shape[-2], v.shape[-1]))),")
+        },
+        {"test-attention": 2.5, "test-masked-attention": 1.5},
+        "the weights are right; every test of the context fails: product, leading axes, large scores, empty row, "
+        "causality",
+    ),
+    Variant(
+        "mask not used",
+        masking("weights = softmax(scores)"),
+        {"test-masked-attention": 4.5},
+        "nothing but the last property is left, that the arguments are unchanged",
+    ),
+    Variant(
+        "mask inverted",
+        masking(
+            "mask = np.zeros(1, bool) if mask is None else mask",
+            "weights = softmax(np.where(mask, np.finfo(float).min, scores)) * ~mask",
+        ),
+        {"test-masked-attention": 4},
+        INVERTED,
+    ),
+    Variant(
+        "scores multiplied by the mask",
+        masking("weights = softmax(scores if mask is None else scores * mask)"),
+        {"test-masked-attention": 4},
+        "a score of 0 is an ordinary score; the mask broadcasts, and nothing is changed in place",
+    ),
+    Variant(
+        "mask added as 0 and 1",
+        masking("weights = softmax(scores if mask is None else scores + mask)"),
+        {"test-masked-attention": 4},
+        "allowed keys are preferred, forbidden ones still attended to",
+    ),
+    Variant(
+        "mask after the softmax",
+        masking("weights = softmax(scores) if mask is None else softmax(scores) * mask"),
+        {"test-masked-attention": 2},
+        "forbidden keys get nothing, an empty row gives zeros; the rest does not add up, and the future shows "
+        "in the denominator",
+    ),
+    Variant(
+        "mask after the softmax, renormalised, empty row NaN",
+        masking(
+            "weights = softmax(scores) if mask is None else softmax(scores) * mask",
+            "weights = weights / weights.sum(axis=-1, keepdims=True)",
+        ),
+        {"test-masked-attention": 1},
+        "0 / 0 in the empty row alone",
+    ),
+    Variant(
+        "empty row NaN",
+        masking("weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))"),
+        {"test-masked-attention": 1},
+        "-inf minus -inf in the empty row alone",
+    ),
+    Variant(
+        "empty row uniform",
+        masking("weights = softmax(scores if mask is None else np.where(mask, scores, -1e9))"),
+        {"test-masked-attention": 1},
+        "equal scores share the weight, however negative",
+    ),
+    Variant(
+        "one NaN wipes everything",
+        masking(
+            "weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))",
+            "weights = np.zeros_like(weights) if np.isnan(weights).any() else weights",
+        ),
+        {"test-masked-attention": 1.5},
+        "the empty row is cured by emptying all rows: nothing but zeros, and the other rows are wrong",
+    ),
+    Variant(
+        "forbidden score too mild",
+        masking("weights = softmax(scores if mask is None else np.where(mask, scores, -5.0))"),
+        {"test-masked-attention": 4},
+        "exp(-5) is no zero: forbidden keys keep some weight",
+    ),
+    Variant(
+        "mask of the context only",
+        masking(
+            "weights = softmax(scores)",
+            "kept = weights if mask is None else softmax(np.where(mask, scores, np.finfo(float).min)) * mask",
+            "return kept @ v, weights",
+        ),
+        {"test-masked-attention": 4},
+        "the context obeys the mask, the weights returned do not: all tests of the weights fail",
+    ),
+    Variant(
+        "causal only: mask cut to a square",
+        masking(
+            "T, S = scores.shape[-2:]",
+            "mask = None if mask is None else np.tril(np.ones((T, S), bool))",
+            "weights = softmax(scores if mask is None else np.where(mask, scores, np.finfo(float).min))",
+        ),
+        {"test-masked-attention": 3.5},
+        "it does what a causal mask asks, the same whatever the mask's shape, and ignores every other mask",
+    ),
+    Variant(
+        "attention changes its arguments",
+        {"attention": HEAD + "    q /= np.sqrt(q.shape[-1])\n    scores = q @ np.swapaxes(k, -1, -2)" + MASKED},
+        {"test-attention": 0.5, "test-masked-attention": 0.5},
+        "the rule is tested once in each cell",
+    ),
+    Variant(
+        "attention in float32",
+        {
+            "attention": HEAD + SCORES
+            + MASKED.replace("weights @ v, weights", "(weights @ v).astype('f4'), weights.astype('f4')")
+        },
+        {"test-attention": 0.5, "test-masked-attention": 0.5},
+        "the dtype is tested once in each cell",
+    ),
+    Variant(
+        "softmax written into attention without the maximum",
+        {
+            "attention": HEAD + SCORES + """
+    e = np.exp(scores) if mask is None else np.exp(scores) * mask
+    total = e.sum(axis=-1, keepdims=True)
+    weights = e / np.where(total == 0, 1, total)
+    return weights @ v, weights
+"""
+        },
+        {"test-attention": 0.5},
+        "right for moderate scores, infinite for large ones",
+    ),
+]
