@@ -26,7 +26,7 @@ class Pretrained:
         ----------
         name_or_folder : a folder with config.json and model.safetensors, or a name of the data registry
         new : first parts of the parameters that the checkpoint lacks and that shall keep their fresh values,
-            such as ["classifier"] before fine-tuning
+            such as ["classifier"] before fine-tuning, or ["pooler", "classifier"]
         attention : the attention function; the framework's plain `attention` when None
         changes : fields of `BertConfig` to replace, such as n_classes=3 or dropout=0.0
 
@@ -41,10 +41,10 @@ class Pretrained:
         config = replace(BertConfig.from_hugging_face(settings), **changes)
         model = cls(config) if attention is None else cls(config, attention=attention)
         # a model with a head keeps the encoder under "bert."; the checkpoint's names come without it
-        ours = {name.removeprefix("bert."): name for name in model._get_state()}
-        expected = {name: value.shape for name, value in model._get_state().items()}
-        renamed = {ours.get(name, name): value for name, value in from_hugging_face(state).items()}
-        model._set_state(match(expected, renamed, new=new, unused=cls.unused), partial=True)
+        fresh = {name.removeprefix("bert."): (name, value.shape) for name, value in model._get_state().items()}
+        expected = {name: shape for name, (_, shape) in fresh.items()}
+        weights = match(expected, from_hugging_face(state), new=new, unused=cls.unused)
+        model._set_state({fresh[name][0]: value for name, value in weights.items()}, partial=True)
         return model
 
     def save_pretrained(self, folder) -> Path:

@@ -106,7 +106,7 @@ def match(
     ------
     CheckpointError : missing or unknown names, or wrong shapes; names the first few.
     """
-    new, unused = tuple(new), tuple(unused)
+    new, unused = ((part,) if isinstance(part, str) else tuple(part) for part in (new, unused))
     missing = [name for name in expected if name not in state and not name.startswith(new)]
     unknown = [name for name in state if name not in expected and not name.startswith(unused)]
     wrong = [

@@ -5,7 +5,7 @@ import numpy as np
 from course_lib.checks import check_ids
 from course_lib.config import BertConfig
 from course_lib.numpy.attention import attention
-from course_lib.numpy.layers import Embedding, LayerNorm, Linear, Module, gelu
+from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module
 from course_lib.numpy.positional import LearnedPositions
 from course_lib.numpy.state import get_state, set_state
 from course_lib.numpy.transformer import Encoder
@@ -92,17 +92,18 @@ class BertModel(Checkpoint, Module):
 
 
 class MaskedLMHead(Module):
-    """A linear layer, GELU and normalisation, then the token embeddings once more as the output matrix."""
+    """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
 
     def __init__(self, config: BertConfig):
         self.transform = Linear(config.d_model, config.d_model)
+        self.activation = ACTIVATIONS[config.activation]
         self.norm = LayerNorm(config.d_model, config.norm_eps)
         self.bias = np.zeros(config.vocab_size)
         _initialise(self, config.init_std)
 
     def __call__(self, x, table):
         """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
-        return self.norm(gelu(self.transform(x))) @ table.T + self.bias
+        return self.norm(self.activation(self.transform(x))) @ table.T + self.bias
 
 
 class BertForMaskedLM(Checkpoint, Module):

@@ -11,7 +11,7 @@ from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.layers import ExplicitMask, dense, embedding, layer_norm
 from course_lib.tensorflow.positional import LearnedPositions
 from course_lib.tensorflow.state import get_state, set_state
-from course_lib.tensorflow.transformer import Encoder, gelu
+from course_lib.tensorflow.transformer import ACTIVATIONS, Encoder
 
 
 class Checkpoint(Pretrained):
@@ -97,17 +97,18 @@ class BertModel(Checkpoint, ExplicitMask, keras.Model):
 
 
 class MaskedLMHead(keras.layers.Layer):
-    """A linear layer, GELU and normalisation, then the token embeddings once more as the output matrix."""
+    """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
 
     def __init__(self, config: BertConfig):
         super().__init__()
         self.transform = dense(config.d_model, config.d_model, config.init_std)
+        self.activation = ACTIVATIONS[config.activation]
         self.norm = layer_norm(config.d_model, config.norm_eps)
         self.bias = self.add_weight(shape=(config.vocab_size,), initializer="zeros", name="bias")
 
     def call(self, x, table):
         """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
-        return tf.einsum("btd,vd->btv", self.norm(gelu(self.transform(x))), table) + self.bias
+        return tf.einsum("btd,vd->btv", self.norm(self.activation(self.transform(x))), table) + self.bias
 
 
 class BertForMaskedLM(Checkpoint, ExplicitMask, keras.Model):

@@ -13,6 +13,7 @@ class ExplicitMask:
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.supports_masking = True  # else Keras warns that the mask ends here, which is the point
+        self.built = True  # the weights are there; else Keras traces every layer once more before the first call
 
     def compute_mask(self, inputs, previous_mask):
         """Pass no mask on."""

@@ -11,7 +11,7 @@ from course_lib.pretrained import Pretrained
 from course_lib.torch.attention import attention
 from course_lib.torch.positional import LearnedPositions
 from course_lib.torch.state import get_state, set_state
-from course_lib.torch.transformer import Encoder
+from course_lib.torch.transformer import ACTIVATIONS, Encoder
 
 
 class Checkpoint(Pretrained):
@@ -102,18 +102,19 @@ class BertModel(Checkpoint, nn.Module):
 
 
 class MaskedLMHead(nn.Module):
-    """A linear layer, GELU and normalisation, then the token embeddings once more as the output matrix."""
+    """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
 
     def __init__(self, config: BertConfig):
         super().__init__()
         self.transform = nn.Linear(config.d_model, config.d_model)
+        self.activation = ACTIVATIONS[config.activation]
         self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         self.apply(lambda module: _initialise(module, config.init_std))
 
     def forward(self, x, table):
         """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
-        return F.linear(self.norm(F.gelu(self.transform(x))), table, self.bias)
+        return F.linear(self.norm(self.activation(self.transform(x))), table, self.bias)
 
 
 class BertForMaskedLM(Checkpoint, nn.Module):

@@ -26,4 +26,4 @@ def set_state(module, state, partial: bool = False) -> None:
     expected = {name: tuple(value.shape) for name, value in parameters.items()}
     with torch.no_grad():
         for name, value in match(expected, state, new=("",) if partial else ()).items():
-            parameters[name].copy_(torch.from_numpy(np.ascontiguousarray(value)))
+            parameters[name].copy_(torch.from_numpy(np.array(value, order="C")))  # a copy: some are read-only

@@ -159,7 +159,8 @@ def bert(state, name, ids, mask, segments, n_layers, n_heads, activation="gelu",
 def masked_lm(state, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12):
     """-> logits (B, T, V): the token table serves as the output matrix, with a bias of its own."""
     last, *_ = bert(state, "bert.", ids, mask, segments, n_layers, n_heads, activation, eps)
-    x = layer_norm(state, "head.norm", each(gelu, linear(state, "head.transform", last)), eps)
+    transformed = each({"relu": relu, "gelu": gelu}[activation], linear(state, "head.transform", last))
+    x = layer_norm(state, "head.norm", transformed, eps)
     output = {"out.weight": state["bert.embeddings.token.weight"], "out.bias": state["head.bias"]}
     return linear(output, "out", x)
 

@@ -98,10 +98,10 @@ def test_fused_attention_changes_no_output(backend, name):
 
 def test_relu_from_the_config(backend):
     config = BertConfig(vocab_size=13, d_model=6, n_layers=1, n_heads=2, d_ff=10, max_len=7, activation="relu")
-    state = states.random_state(states.bert(config))
-    model = backend.make("BertModel", config, state=state)
-    expected = specification.bert(state, "", IDS, MASK, None, 1, 2, activation="relu")[0]
-    assert_allclose(backend.call(model, IDS, mask=MASK).last_hidden, expected, **backend.tolerance)
+    state = states.random_state(states.masked_lm(config))
+    model = backend.make("BertForMaskedLM", config, state=state)
+    expected = specification.masked_lm(state, IDS, MASK, None, 1, 2, activation="relu")
+    assert_allclose(backend.call(model, IDS, mask=MASK).logits, expected, **backend.tolerance)
 
 
 def test_norm_eps_reaches_embeddings_layers_and_head(backend):

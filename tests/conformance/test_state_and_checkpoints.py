@@ -1,0 +1,196 @@
+"""Weights out and in: get_state and set_state, from_pretrained and save_pretrained, across the frameworks."""
+
+import json
+
+import numpy as np
+import pytest
+import states
+from backends import BACKENDS
+from numpy.testing import assert_allclose
+from safetensors.numpy import load_file, save_file
+
+from course_lib.config import BertConfig
+from course_lib.weights import CheckpointError
+
+CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_classes=3)
+IDS = np.array([[2, 5, 12, 1, 7], [9, 4, 4, 0, 0]])
+SHAPES = {
+    "BertModel": states.bert(CONFIG),
+    "BertForMaskedLM": states.masked_lm(CONFIG),
+    "BertForSequenceClassification": states.classifier(CONFIG),
+}
+# every layer with weights, its arguments, and the names and shapes of its weights
+MODULES = {
+    "MultiHeadAttention": ((6, 3), states.multi_head_attention(6)),
+    "FeedForward": ((6, 10), states.feed_forward(6, 10)),
+    "LearnedPositions": ((6, 9), {"weight": (9, 6)}),
+    "SinusoidalPositions": ((6, 9), {}),
+    "EncoderLayer": ((6, 3, 10), states.encoder_layer(6, 10)),
+    "Encoder": ((2, 6, 3, 10, 0.0, 0.0, "relu", True), states.encoder(2, 6, 10, pre_norm=True)),
+    **{name: ((CONFIG,), shapes) for name, shapes in SHAPES.items()},
+}
+
+
+def assert_states_equal(one, two, **tolerance):
+    assert one.keys() == two.keys()
+    for name, value in one.items():
+        assert_allclose(two[name], value, **(tolerance or {"rtol": 1e-7}), err_msg=name)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_state_to_load_to_state(backend, name):
+    arguments, shapes = MODULES[name]
+    module = backend.make(name, *arguments)
+    fresh = backend.lib.get_state(module)
+    assert {key: value.shape for key, value in fresh.items()} == shapes
+    assert all(value.dtype == backend.float_type and value.flags.c_contiguous for value in fresh.values())
+    state = {key: value.astype(np.float32) for key, value in states.random_state(shapes, seed=3).items()}
+    backend.lib.set_state(module, state)
+    assert_states_equal(state, backend.lib.get_state(module))
+    other = backend.make(name, *arguments)
+    backend.lib.set_state(other, backend.lib.get_state(module))
+    assert_states_equal(state, backend.lib.get_state(other))
+
+
+def test_a_state_is_a_copy_both_ways(backend):
+    state = states.random_state(states.feed_forward(6, 10))
+    layer = backend.make("FeedForward", 6, 10, state=state)
+    expected = {name: value.copy() for name, value in state.items()}
+    for value in state.values():
+        value += 1.0  # the dict that was loaded
+    for value in backend.lib.get_state(layer).values():
+        value += 1.0  # a dict that was handed out
+    assert_states_equal(expected, backend.lib.get_state(layer), rtol=1e-6)
+
+
+def test_read_only_and_half_precision_arrays_load(backend):
+    state = {name: value.astype(np.float16) for name, value in states.random_state(states.feed_forward(6, 10)).items()}
+    for value in state.values():
+        value.flags.writeable = False
+    layer = backend.make("FeedForward", 6, 10, state=state)
+    assert_states_equal(state, backend.lib.get_state(layer))
+
+
+def broken(state, how):
+    state = dict(state)
+    last = list(state)[-1]
+    if how == "missing":
+        del state[last]
+    elif how == "unknown":
+        state["encoder.extra.weight"] = np.zeros(3)
+    else:
+        state[last] = np.zeros((*state[last].shape, 2))
+    return state, (last if how != "unknown" else "encoder.extra.weight")
+
+
+@pytest.mark.parametrize("how", ["missing", "unknown", "wrong shape"])
+@pytest.mark.parametrize("name", ["FeedForward", "EncoderLayer", "BertForSequenceClassification"])
+def test_a_state_that_does_not_fit_changes_nothing(backend, name, how):
+    arguments, shapes = MODULES[name]
+    module = backend.make(name, *arguments)
+    before = backend.lib.get_state(module)
+    state, culprit = broken(states.random_state(shapes), how)
+    with pytest.raises(CheckpointError, match=f"{how.replace('unknown', 'not used by the model')}.*{culprit}"):
+        backend.lib.set_state(module, state)
+    assert_states_equal(before, backend.lib.get_state(module))
+
+
+def test_a_partial_state_leaves_the_rest(backend):
+    layer = backend.make("FeedForward", 6, 10, state=states.random_state(states.feed_forward(6, 10)))
+    before = backend.lib.get_state(layer)
+    backend.lib.set_state(layer, {"linear2.bias": np.arange(6.0)}, partial=True)
+    after = backend.lib.get_state(layer)
+    assert_allclose(after.pop("linear2.bias"), np.arange(6.0))
+    assert_states_equal({name: before[name] for name in after}, after)
+    with pytest.raises(CheckpointError, match="linear3.bias"):
+        backend.lib.set_state(layer, {"linear3.bias": np.arange(6.0)}, partial=True)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("reader", BACKENDS, ids=lambda b: f"to {b}")
+def test_saved_in_one_framework_and_opened_in_another(backend, reader, name, tmp_path):
+    state = {key: value.astype(np.float32) for key, value in states.random_state(SHAPES[name], seed=7).items()}
+    writer_model = backend.make(name, CONFIG, state=state)
+    folder = writer_model.save_pretrained(tmp_path / "a" / "model")
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
+    reader_model = getattr(reader.lib, name).from_pretrained(folder)
+    assert_states_equal(state, reader.lib.get_state(reader_model))
+    assert reader_model.config == CONFIG
+    expected = backend.call(writer_model, IDS)[0]
+    assert_allclose(reader.call(reader_model, IDS)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_saving_again_replaces(backend, tmp_path):
+    model = backend.make("BertModel", CONFIG)
+    model.save_pretrained(tmp_path)
+    state = states.random_state(SHAPES["BertModel"], seed=8)
+    backend.lib.set_state(model, state)
+    model.save_pretrained(tmp_path)
+    opened = backend.lib.BertModel.from_pretrained(tmp_path)
+    assert_states_equal(state, backend.lib.get_state(opened), rtol=1e-6)
+
+
+def test_a_loaded_model_starts_in_evaluation_mode(backend, tmp_path):
+    config = BertConfig(vocab_size=13, d_model=6, n_layers=1, n_heads=3, d_ff=10, max_len=7, dropout=0.9)
+    backend.make("BertForSequenceClassification", config).save_pretrained(tmp_path)
+    model = backend.lib.BertForSequenceClassification.from_pretrained(tmp_path)
+    ids = backend.tensor(IDS)
+    one, two = (backend.array(model(ids).logits) for _ in range(2))  # straight after loading, nothing said
+    assert_allclose(one, two, rtol=1e-7)
+
+
+def test_a_classifier_from_an_encoder_needs_to_be_asked_for(backend, tmp_path):
+    encoder = backend.make("BertModel", CONFIG, state=states.random_state(SHAPES["BertModel"]))
+    encoder.save_pretrained(tmp_path)
+    cls = backend.lib.BertForSequenceClassification
+    with pytest.raises(CheckpointError, match="missing: classifier.weight, classifier.bias"):
+        cls.from_pretrained(tmp_path)
+    for new in (["classifier"], "classifier"):
+        model = cls.from_pretrained(tmp_path, new=new, n_classes=5, dropout=0.0)
+        assert model.config.n_classes == 5 and model.config.dropout == 0.0
+        state = backend.lib.get_state(model)
+        assert state["classifier.weight"].shape == (5, 6)
+        assert_allclose(state["bert.pooler.weight"], states.random_state(SHAPES["BertModel"])["pooler.weight"], rtol=1e-6)
+
+
+def test_an_encoder_without_a_pooler_needs_a_new_one(backend, tmp_path):
+    backend.make("BertModel", CONFIG, pooler=False).save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match="missing: pooler.weight, pooler.bias"):
+        backend.lib.BertModel.from_pretrained(tmp_path)
+    backend.lib.BertModel.from_pretrained(tmp_path, new=["pooler"])
+    with pytest.raises(CheckpointError, match="missing: pooler.weight, pooler.bias"):
+        backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=["classifier"])
+    backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=["pooler", "classifier"])
+
+
+def test_the_encoder_of_a_model_with_a_head_opens_alone(backend, tmp_path):
+    state = states.random_state(SHAPES["BertForSequenceClassification"])
+    backend.make("BertForSequenceClassification", CONFIG, state=state).save_pretrained(tmp_path)
+    opened = backend.lib.get_state(backend.lib.BertModel.from_pretrained(tmp_path))
+    expected = {name.removeprefix("bert."): value for name, value in state.items() if name.startswith("bert.")}
+    assert_states_equal(expected, opened, rtol=1e-6)
+
+
+def test_old_names_of_the_normalisations(backend, tmp_path):
+    """Google's first conversion says gamma and beta; the tied output matrix may stand there twice."""
+    state = states.random_state(SHAPES["BertForMaskedLM"])
+    backend.make("BertForMaskedLM", CONFIG, state=state).save_pretrained(tmp_path)
+    theirs = load_file(tmp_path / "model.safetensors")
+    old = {
+        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+        for name, value in theirs.items()
+    }
+    assert sum("gamma" in name for name in old) == 6
+    old["cls.predictions.decoder.weight"] = theirs["bert.embeddings.word_embeddings.weight"]
+    old["bert.embeddings.position_ids"] = np.arange(7)[None]
+    old["cls.seq_relationship.weight"] = np.zeros((2, 6), np.float32)
+    save_file(old, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    opened = backend.lib.BertForMaskedLM.from_pretrained(tmp_path)
+    assert_states_equal(state, backend.lib.get_state(opened), rtol=1e-6)
+
+
+def test_the_saved_config_names_the_architecture(backend, tmp_path):
+    for name in SHAPES:
+        backend.make(name, CONFIG).save_pretrained(tmp_path)
+        settings = json.loads((tmp_path / "config.json").read_text())
+        assert settings["architectures"] == [name] and settings["model_type"] == "bert"
