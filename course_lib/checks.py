@@ -96,6 +96,13 @@ def check_ids(name: str, shape, is_integer: bool, low: int, high: int, size: int
         raise ValueError(f"{name} must lie in 0 ... {size - 1}, got ids from {low} to {high}")
 
 
+def check_segments(shape, ids_shape) -> None:
+    """Raise ValueError unless there is one segment for each id."""
+    shape, ids_shape = tuple(shape), tuple(ids_shape)
+    if not all(_same(a, b) for a, b in zip(shape, ids_shape, strict=True)):
+        raise ValueError(f"segments must have the shape of ids {_show(ids_shape)}, got {_show(shape)}")
+
+
 def check_choice(name: str, value, choices) -> None:
     """Raise ValueError unless `value` is one of `choices`."""
     if value not in choices:

@@ -95,7 +95,7 @@ class BertConfig:
         known["n_classes"] = len(labels) if labels else settings.get("num_labels", 2)
         try:
             return cls(**known)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:  # TypeError: a text where a number should stand
             raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
 
     def to_hugging_face(self, architecture: str) -> dict:

@@ -146,6 +146,8 @@ def read_checkpoint(folder: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
         raise CheckpointError(f"{folder / 'config.json'} is not a valid JSON file: {error}") from error
     try:
         state = load_file(folder / "model.safetensors")
+        # NumPy itself has no bfloat16, and neither would its arrays fit a torch tensor
+        state = {name: v.astype(np.float32) if v.dtype.name == "bfloat16" else v for name, v in state.items()}
     except SafetensorError as error:
         raise CheckpointError(
             f"{folder / 'model.safetensors'} is truncated or not a safetensors file ({error}); fetch it again"

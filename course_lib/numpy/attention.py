@@ -10,7 +10,7 @@ from course_lib.outputs import AttentionOutput
 
 
 def softmax(scores):
-    """exp(scores) / sum exp(scores) over the last axis.
+    """exp(scores) / sum exp(scores) over the last axis: (..., S) -> (..., S).
 
     The largest score is subtracted first: the quotient stays the same, and exp never overflows.
     """

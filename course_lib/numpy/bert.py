@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.checks import check_ids
+from course_lib.checks import check_ids, check_segments
 from course_lib.config import BertConfig
 from course_lib.numpy.attention import attention
 from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module
@@ -33,6 +33,7 @@ class BertEmbeddings(Module):
         """ids and segments (B, T) -> (B, T, d_model)."""
         ids = _checked("ids", ids, self.vocab_size)
         segments = np.zeros_like(ids) if segments is None else _checked("segments", segments, self.n_segments)
+        check_segments(segments.shape, ids.shape)
         return self.norm(self.position(self.token(ids) + self.segment(segments)))
 
 

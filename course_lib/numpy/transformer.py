@@ -1,6 +1,6 @@
 """The encoder of the Transformer (Vaswani et al. 2017, sections 3.1 and 3.3)."""
 
-from course_lib.checks import check_choice, check_dropout
+from course_lib.checks import check_choice, check_dropout, check_features
 from course_lib.numpy.attention import MultiHeadAttention, attention
 from course_lib.numpy.layers import ACTIVATIONS, LayerNorm, Linear, Module
 from course_lib.outputs import EncoderOutput
@@ -16,12 +16,14 @@ class FeedForward(Module):
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu"):
         check_choice("activation", activation, ACTIVATIONS)
+        self.d_model = d_model
         self.linear1 = Linear(d_model, d_ff)
         self.activation = ACTIVATIONS[activation]
         self.linear2 = Linear(d_ff, d_model)
 
     def __call__(self, x):
-        """(B, T, d_model) -> (B, T, d_model)."""
+        """(B, T, d_model) -> (B, T, d_model); ValueError for another shape."""
+        check_features("x", x.shape, self.d_model)
         return self.linear2(self.activation(self.linear1(x)))
 
 
@@ -52,14 +54,15 @@ class EncoderLayer(Module):
         attention=attention,
     ):
         check_dropout(dropout)
-        self.pre_norm = pre_norm
+        self.d_model, self.pre_norm = d_model, pre_norm
         self.attention = MultiHeadAttention(d_model, n_heads, attention_dropout, attention)
         self.norm1 = LayerNorm(d_model, norm_eps)
         self.feed_forward = FeedForward(d_model, d_ff, activation)
         self.norm2 = LayerNorm(d_model, norm_eps)
 
     def __call__(self, x, mask=None):
-        """(B, T, d_model) -> output (B, T, d_model), weights (B, H, T, T)."""
+        """(B, T, d_model) -> output (B, T, d_model), weights (B, H, T, T); ValueError for another shape."""
+        check_features("x", x.shape, self.d_model)
         if self.pre_norm:
             h = self.norm1(x)
             attended, weights = self.attention(h, h, h, mask=mask)

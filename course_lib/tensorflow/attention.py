@@ -11,7 +11,7 @@ from course_lib.tensorflow.layers import ExplicitMask, dense
 
 
 def softmax(scores):
-    """exp(scores) / sum exp(scores) over the last axis; TensorFlow subtracts the largest score first."""
+    """exp(scores) / sum exp(scores) over the last axis: (..., S) -> (..., S); TensorFlow subtracts the maximum."""
     return tf.nn.softmax(scores, axis=-1)
 
 

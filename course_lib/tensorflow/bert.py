@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_ids
+from course_lib.checks import check_ids, check_segments
 from course_lib.config import BertConfig
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
@@ -36,6 +36,7 @@ class BertEmbeddings(keras.layers.Layer):
         """ids and segments (B, T) -> (B, T, d_model)."""
         ids = _checked("ids", ids, self.vocab_size)
         segments = tf.zeros_like(ids) if segments is None else _checked("segments", segments, self.n_segments)
+        check_segments(segments.shape, ids.shape)
         return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
 
 

@@ -11,7 +11,7 @@ from course_lib.outputs import AttentionOutput
 
 
 def softmax(scores):
-    """exp(scores) / sum exp(scores) over the last axis; PyTorch subtracts the largest score first."""
+    """exp(scores) / sum exp(scores) over the last axis: (..., S) -> (..., S); PyTorch subtracts the maximum."""
     return F.softmax(scores, dim=-1)
 
 

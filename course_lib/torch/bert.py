@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import check_ids
+from course_lib.checks import check_ids, check_segments
 from course_lib.config import BertConfig
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
@@ -42,6 +42,7 @@ class BertEmbeddings(nn.Module):
         """ids and segments (B, T) -> (B, T, d_model)."""
         ids = _checked("ids", ids, self.vocab_size)
         segments = torch.zeros_like(ids) if segments is None else _checked("segments", segments, self.n_segments)
+        check_segments(segments.shape, ids.shape)
         return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
 
 

@@ -28,16 +28,16 @@ class SinusoidalPositions(nn.Module):
         return x + self.table[: x.shape[1]].to(x.dtype)
 
 
-class LearnedPositions(nn.Embedding):
+class LearnedPositions(nn.Module):
     """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3).
 
     Fresh vectors are normal with the standard deviation `std`.
     """
 
     def __init__(self, d_model: int, max_len: int = 512, std: float = 0.02):
-        super().__init__(max_len, d_model)
+        super().__init__()
         self.d_model, self.max_len = d_model, max_len
-        nn.init.normal_(self.weight, std=std)
+        self.weight = nn.Parameter(std * torch.randn(max_len, d_model))
 
     def forward(self, x):
         """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""

@@ -16,6 +16,7 @@ def set_state(module, state, partial: bool = False) -> None:
 
     Parameters
     ----------
+    state : {dotted name: array}, matrices (d_out, d_in); every weight of the module and no other
     partial : True leaves a parameter that `state` does not hold as it is
 
     Raises

@@ -3,7 +3,7 @@
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import check_choice, check_dropout
+from course_lib.checks import check_choice, check_dropout, check_features
 from course_lib.outputs import EncoderOutput
 from course_lib.torch.attention import MultiHeadAttention, attention
 
@@ -21,12 +21,14 @@ class FeedForward(nn.Module):
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu"):
         super().__init__()
         check_choice("activation", activation, ACTIVATIONS)
+        self.d_model = d_model
         self.linear1 = nn.Linear(d_model, d_ff)
         self.activation = ACTIVATIONS[activation]
         self.linear2 = nn.Linear(d_ff, d_model)
 
     def forward(self, x):
-        """(B, T, d_model) -> (B, T, d_model)."""
+        """(B, T, d_model) -> (B, T, d_model); ValueError for another shape."""
+        check_features("x", x.shape, self.d_model)
         return self.linear2(self.activation(self.linear1(x)))
 
 
@@ -58,7 +60,7 @@ class EncoderLayer(nn.Module):
     ):
         super().__init__()
         check_dropout(dropout)
-        self.pre_norm = pre_norm
+        self.d_model, self.pre_norm = d_model, pre_norm
         self.attention = MultiHeadAttention(d_model, n_heads, attention_dropout, attention)
         self.norm1 = nn.LayerNorm(d_model, norm_eps)
         self.feed_forward = FeedForward(d_model, d_ff, activation)
@@ -66,7 +68,8 @@ class EncoderLayer(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x, mask=None):
-        """(B, T, d_model) -> output (B, T, d_model), weights (B, H, T, T)."""
+        """(B, T, d_model) -> output (B, T, d_model), weights (B, H, T, T); ValueError for another shape."""
+        check_features("x", x.shape, self.d_model)
         if self.pre_norm:
             h = self.norm1(x)
             attended, weights = self.attention(h, h, h, mask=mask)

@@ -106,9 +106,7 @@ class NumPyBackend(Backend):
         if not hasattr(function, "__code__"):  # a module and not a plain function
             state = self.lib.get_state(function)
             for name, value in state.items():
-                by_weight[name] = self._differences(
-                    value, lambda: (self.lib.set_state(function, state), loss())[1]
-                )
+                by_weight[name] = self._differences(value, lambda: (self.lib.set_state(function, state), loss())[1])
             self.lib.set_state(function, state)
         return by_input, by_weight
 

@@ -62,6 +62,4 @@ def random_state(shapes, seed=0, scale=0.4):
     """Weights of a size at which nothing saturates; the gains of normalisations lie around 1."""
     rng = np.random.default_rng(seed)
     state = {name: scale * rng.normal(size=shape) for name, shape in shapes.items()}
-    return {
-        name: 1.0 + value if "norm" in name and name.endswith("weight") else value for name, value in state.items()
-    }
+    return {name: 1.0 + value if "norm" in name and name.endswith("weight") else value for name, value in state.items()}

@@ -67,7 +67,9 @@ def test_any_leading_axes(backend, rng, name, lead):
 @pytest.mark.parametrize("shape", [(2, 3, 4), (5,), (1, 1)], ids=str)
 def test_softmax_equals_the_specification(backend, rng, shape):
     scores = 3.0 * rng.normal(size=shape)
-    expected = np.array([specification.softmax(row.tolist(), [True] * shape[-1]) for row in scores.reshape(-1, shape[-1])])
+    expected = np.array(
+        [specification.softmax(row.tolist(), [True] * shape[-1]) for row in scores.reshape(-1, shape[-1])]
+    )
     weights = backend.call(backend.function("softmax"), scores)
     assert_allclose(weights, expected.reshape(shape), **backend.tolerance)
 

@@ -57,9 +57,7 @@ def test_bert_without_a_pooler(backend):
     model = backend.make("BertModel", CONFIG, pooler=False, state=state)
     output = backend.call(model, IDS, mask=MASK)
     assert output.pooled is None and output.hidden is None and output.weights is None
-    assert_allclose(
-        output.last_hidden, specification.bert(state, "", IDS, MASK, None, *SIZES)[0], **backend.tolerance
-    )
+    assert_allclose(output.last_hidden, specification.bert(state, "", IDS, MASK, None, *SIZES)[0], **backend.tolerance)
 
 
 def test_masked_lm(backend):

@@ -136,9 +136,7 @@ def test_embeddings_are_dropped_after_their_normalisation(training_backend):
 
 def test_the_classifier_drops_the_pooled_vector(training_backend):
     backend = training_backend
-    config = BertConfig(
-        vocab_size=9, d_model=40, n_layers=1, n_heads=2, d_ff=8, max_len=20, dropout=P, n_classes=1
-    )
+    config = BertConfig(vocab_size=9, d_model=40, n_layers=1, n_heads=2, d_ff=8, max_len=20, dropout=P, n_classes=1)
     state = states.random_state(states.classifier(config))
     state["bert.pooler.weight"] *= 0.0
     state["bert.pooler.bias"] = np.full(40, 50.0)  # tanh is 1

@@ -81,9 +81,7 @@ def test_encoder(backend, rng, norm, attention):
         "Encoder", 2, D_MODEL, H, D_FF, pre_norm=pre_norm, attention=backend.function(attention), state=state
     )
     last, hidden, tables = backend.call(model, x, mask=mask, return_layers=True)
-    expected_last, expected_hidden, expected_tables = specification.encoder(
-        state, "", x, mask, 2, H, pre_norm=pre_norm
-    )
+    expected_last, expected_hidden, expected_tables = specification.encoder(state, "", x, mask, 2, H, pre_norm=pre_norm)
     assert_allclose(last, expected_last, **backend.tolerance)
     assert len(hidden) == 3 and len(tables) == 2
     for result, expected in zip(hidden, expected_hidden, strict=True):

@@ -144,9 +144,7 @@ def test_each_sequence_of_a_batch_is_computed_by_itself(backend, rng):
 def test_a_padded_batch_equals_its_sequences_one_by_one(backend, rng, name):
     config = BertConfig(vocab_size=20, d_model=D_MODEL, n_layers=2, n_heads=H, d_ff=D_FF, max_len=9)
     state = states.random_state(states.classifier(config))
-    model = backend.make(
-        "BertForSequenceClassification", config, attention=backend.function(name), state=state
-    )
+    model = backend.make("BertForSequenceClassification", config, attention=backend.function(name), state=state)
     lengths = [1, 4, 7]
     ids = np.zeros((3, 7), dtype=np.int64)
     for row, length in zip(ids, lengths, strict=True):
@@ -202,7 +200,9 @@ def test_one_key_gets_all_the_weight(backend, rng):
 
 
 @BOTH
-@pytest.mark.parametrize("shape", [(1, 1), (1, T), (B, 1), (0, T)], ids=["one token", "one sequence", "length one", "empty"])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, T), (B, 1), (0, T)], ids=["one token", "one sequence", "length one", "empty"]
+)
 def test_small_batches(backend, rng, name, shape):
     x = rng.normal(size=(*shape, D_MODEL))
     mask = padding_mask(np.ones(shape, dtype=np.int64)) & causal_mask(shape[1])

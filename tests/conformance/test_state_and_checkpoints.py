@@ -150,7 +150,9 @@ def test_a_classifier_from_an_encoder_needs_to_be_asked_for(backend, tmp_path):
         assert model.config.n_classes == 5 and model.config.dropout == 0.0
         state = backend.lib.get_state(model)
         assert state["classifier.weight"].shape == (5, 6)
-        assert_allclose(state["bert.pooler.weight"], states.random_state(SHAPES["BertModel"])["pooler.weight"], rtol=1e-6)
+        assert_allclose(
+            state["bert.pooler.weight"], states.random_state(SHAPES["BertModel"])["pooler.weight"], rtol=1e-6
+        )
 
 
 def test_an_encoder_without_a_pooler_needs_a_new_one(backend, tmp_path):

@@ -1,0 +1,83 @@
+"""Who may import whom: the neutral modules no framework, no framework another one; nobody asks which one it is."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import course_lib
+
+ROOT = Path(course_lib.__file__).parent
+FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "transformers"}
+NEUTRAL = sorted(
+    "course_lib." + ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in [*ROOT.glob("*.py"), *(ROOT / "data").glob("*.py")]
+    if path.name not in ("__init__.py", "__main__.py")
+)
+
+
+def loaded_after(*modules):
+    """The packages in sys.modules of a new process that imports these modules."""
+    command = f"import sys, {', '.join(modules)}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    run = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, cwd=ROOT.parent, check=False)
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.split())
+
+
+def test_neutral_modules_import_no_framework():
+    assert "course_lib.masks" in NEUTRAL and "course_lib.weights" in NEUTRAL and "course_lib.data.cache" in NEUTRAL
+    guilty = loaded_after("course_lib", *NEUTRAL) & FRAMEWORKS
+    if guilty:  # say which of them it was
+        raise AssertionError({module: sorted(loaded_after(module) & FRAMEWORKS) for module in NEUTRAL})
+
+
+@pytest.mark.parametrize("name, allowed", [
+    ("numpy", set()),
+    ("torch", {"torch"}),
+    ("tensorflow", {"tensorflow", "keras"}),
+])  # fmt: skip
+def test_a_framework_imports_itself_alone(name, allowed):
+    modules = [f"course_lib.{name}.{path.stem}" for path in (ROOT / name).glob("*.py") if path.stem != "__init__"]
+    loaded = loaded_after(f"course_lib.{name}", *modules)
+    assert allowed <= loaded
+    assert loaded & FRAMEWORKS <= allowed
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module
+
+
+@pytest.mark.parametrize("name, foreign", [
+    ("numpy", {"torch", "tensorflow", "keras"}),
+    ("torch", {"tensorflow", "keras"}),
+    ("tensorflow", {"torch"}),
+])  # fmt: skip
+def test_no_import_of_another_framework_is_written_down(name, foreign):
+    """Also inside functions, where a new process would not meet it."""
+    for path in (ROOT / name).rglob("*.py"):
+        for module in imports(path):
+            parts = module.split(".")
+            assert parts[0] not in foreign, f"{path}: {module}"
+            if parts[0] == "course_lib" and len(parts) > 1:
+                assert parts[1] not in foreign | ({"numpy"} - {name}), f"{path}: {module}"
+
+
+def test_nobody_asks_which_framework_it_is():
+    words = {"numpy", "torch", "tensorflow", "keras", "np", "tf"}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+                names |= {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+                constants = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+                where = f"{path}:{node.lineno}"
+                assert not names & {"framework", "backend"}, f"{where} asks for the framework"
+                texts = {text for text in constants if isinstance(text, str)}
+                asks = texts & words and "modules" not in names  # sys.modules may be asked what is loaded
+                assert not asks, f"{where} compares with {texts & words}"

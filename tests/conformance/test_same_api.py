@@ -1,0 +1,135 @@
+"""Swap one word of an import: the public names, signatures and outputs are the same in the three frameworks."""
+
+import importlib
+import inspect
+import re
+
+import pytest
+import states
+from backends import BACKENDS, NUMPY
+
+from course_lib.config import BertConfig
+
+CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
+MODULES = ["attention", "positional", "transformer", "bert", "state"]
+NAMES = sorted(NUMPY.lib.__all__)
+
+
+def described(function):
+    """(name, kind, default, annotation) of every parameter; a default that is a function counts by its name."""
+    return [
+        (p.name, p.kind, getattr(p.default, "__name__", p.default), p.annotation)
+        for p in inspect.signature(function).parameters.values()
+        if p.name != "training"  # Keras's own, which its layers pass on
+    ]
+
+
+def signatures(backend, thing):
+    """What a user writes: the function's own signature, or those of the constructor, the call and the methods."""
+    if not inspect.isclass(thing):
+        return {"call": described(thing)}
+    found = {"constructor": described(thing.__init__), "call": described(getattr(thing, CALLS[backend.name]))}
+    for method in ("from_pretrained", "save_pretrained", "split", "merge"):
+        if hasattr(thing, method):
+            found[method] = described(getattr(thing, method))
+    return found
+
+
+def test_the_public_names_are_the_same():
+    for backend in BACKENDS:
+        assert sorted(backend.lib.__all__) == NAMES, backend
+        assert list(backend.lib.__all__) == NAMES, f"{backend}: __all__ is kept in alphabetical order"
+        for name in NAMES:
+            assert hasattr(backend.lib, name), f"{backend} lacks {name}"
+    expected = {
+        "attention", "fused_attention", "softmax", "MultiHeadAttention", "FeedForward", "EncoderLayer", "Encoder",
+        "SinusoidalPositions", "LearnedPositions", "BertModel", "BertForMaskedLM", "BertForSequenceClassification",
+        "get_state", "set_state",
+    }  # fmt: skip
+    assert expected <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signatures_are_the_same(backend, name):
+    assert signatures(backend, getattr(backend.lib, name)) == signatures(NUMPY, getattr(NUMPY.lib, name))
+
+
+def test_signatures_of_the_contract(backend):
+    def of(function):
+        return str(inspect.signature(function)).replace(", training=False", "")
+
+    lib = backend.lib
+    assert of(lib.attention) == of(lib.fused_attention) == "(q, k, v, mask=None, dropout=0.0)"
+    call = getattr(lib.MultiHeadAttention, CALLS[backend.name])
+    assert of(call) == "(self, q, k, v, mask=None)"
+    names = [row[0] for row in described(lib.MultiHeadAttention.__init__)]
+    assert names == ["self", "d_model", "n_heads", "dropout", "attention"]
+    assert [row[0] for row in described(lib.BertModel.from_pretrained)][:1] == ["name_or_folder"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_mirrored_modules_define_the_same_things(module):
+    """Also what is not in __all__, such as BertEmbeddings, and in the same reading order."""
+    listings = {}
+    for backend in BACKENDS:
+        source = importlib.import_module(f"course_lib.{backend.name}.{module}")
+        own = [
+            (inspect.getsourcelines(thing)[1], name, thing)
+            for name, thing in vars(source).items()
+            if getattr(thing, "__module__", None) == source.__name__
+            and not name.startswith("_")
+            and name not in ("gelu", "Checkpoint")  # Keras lacks the exact GELU by name; Checkpoint is plumbing
+        ]
+        listings[backend] = [(name, signatures(backend, thing)) for _, name, thing in sorted(own)]
+    for backend in BACKENDS:
+        assert listings[backend] == listings[NUMPY], backend
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstrings_give_shapes(backend, name):
+    thing = getattr(backend.lib, name)
+    text = inspect.getdoc(thing) or ""
+    if inspect.isclass(thing):
+        text += inspect.getdoc(getattr(thing, CALLS[backend.name])) or ""
+    if "as for `attention`" in text and name != "attention":
+        text += inspect.getdoc(backend.lib.attention)
+    assert re.search(r"\((B|\.\.\.|d_out), ?\w+", text), f"{backend}: the docstring of {name} gives no shape"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_docstrings_are_the_same_but_for_the_framework(backend, name):
+    """The arguments, outputs and errors that a docstring lists do not depend on the framework."""
+
+    def entries(thing):
+        text = inspect.getdoc(thing) or ""
+        return re.findall(r"(?m)^(?!training)([\w, ]+) : ", text)
+
+    ours, reference = getattr(backend.lib, name), getattr(NUMPY.lib, name)
+    assert entries(ours) == entries(reference)
+    if inspect.isclass(ours):
+        assert entries(getattr(ours, CALLS[backend.name])) == entries(getattr(reference, CALLS["numpy"]))
+
+
+def test_outputs_are_the_same_named_tuples(backend, rng):
+    config = BertConfig(vocab_size=9, d_model=6, n_layers=1, n_heads=3, d_ff=8, max_len=5)
+    x, ids = rng.normal(size=(2, 4, 6)), rng.integers(0, 9, size=(2, 4))
+    fields = {
+        "MultiHeadAttention": ((6, 3), (x, x, x), ("output", "weights")),
+        "Encoder": ((1, 6, 3, 8), (x,), ("last_hidden", "hidden", "weights")),
+        "BertModel": ((config,), (ids,), ("last_hidden", "pooled", "hidden", "weights")),
+        "BertForMaskedLM": ((config,), (ids,), ("logits", "hidden", "weights")),
+        "BertForSequenceClassification": ((config,), (ids,), ("logits", "hidden", "weights")),
+    }
+    for name, (arguments, inputs, expected) in fields.items():
+        assert backend.call(backend.make(name, *arguments), *inputs)._fields == expected
+    for name in ("attention", "fused_attention"):
+        assert backend.call(backend.function(name), x, x, x)._fields == ("output", "weights")
+
+
+def test_the_mask_may_stand_in_fourth_place(backend, rng):
+    x, mask = rng.normal(size=(2, 4, 6)), rng.random((2, 1, 4, 4)) < 0.5
+    layer = backend.make("MultiHeadAttention", 6, 3, state=states.random_state(states.multi_head_attention(6)))
+    by_name = backend.call(layer, x, x, x, mask=mask).output
+    assert abs(backend.call(layer, x, x, x, mask).output - by_name).max() < 1e-6
+    function = backend.function("attention")
+    assert abs(backend.call(function, x, x, x, mask[:, 0]).output - backend.call(function, x, x, x).output).max() > 1e-3
