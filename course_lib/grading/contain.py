@@ -22,6 +22,10 @@ from course_lib.grading.compare import CheckFailed
 LIMIT_S = 3.0
 
 
+class Stopped(CheckFailed):
+    """The time limit ended the code under test."""
+
+
 class _TimeIsUp(BaseException):
     """Raised by the alarm; no `except Exception` in a student's loop catches it."""
 
@@ -58,7 +62,7 @@ def contained(limit_s: float = LIMIT_S):
             "its cell, then run this one again."
         ) from None
     except _TimeIsUp:
-        raise CheckFailed(
+        raise Stopped(
             f"Stopped after {limit_s:g} seconds. Is there a loop that never ends? Any right answer takes far "
             "less than one second here."
         ) from None

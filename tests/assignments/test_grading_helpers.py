@@ -1,0 +1,203 @@
+"""course_lib.grading by itself: what it lets through, what it stops, and what it says."""
+
+import logging
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from course_lib.grading import CheckFailed, Score, check, contained, expect_array, expect_pair, expect_unchanged
+from course_lib.grading.contain import Stopped
+
+
+def half_right():
+    score = Score(3)
+
+    @score.check(1, "holds")
+    def _():
+        pass
+
+    @score.check(2, "fails")
+    def _():
+        expect_array([1.0], [2.0])
+
+    return score
+
+
+def test_a_score_is_a_plain_float_and_its_report_gives_the_reason(capsys):
+    total = half_right().total()
+    assert type(total) is float and total == 1.0
+    report = capsys.readouterr().out
+    assert "1 of 3 points" in report
+    assert "0 of 2  fails" in report and "at index [0] you have 1; it should be 2" in report
+
+
+def test_points_that_do_not_add_up_are_the_authors_error():
+    score = Score(3)
+    score.check(1, "alone")(lambda: None)
+    with pytest.raises(ValueError, match="worth 1 points, the cell 3"):
+        score.total()
+    with pytest.raises(ValueError, match="namespace=globals"):
+        Score(1, follow_through={"f": abs})
+
+
+def test_follow_through_tries_right_versions_and_puts_the_students_back():
+    def wrong():
+        return 0.0
+
+    names = {"first": wrong}
+
+    def test():
+        expect_array(names["first"](), 1.0)
+
+    for functions, earned in [({"first": lambda: 1.0}, 1.0), ({"first": lambda: 2.0}, 0.0), ({"other": wrong}, 0.0)]:
+        score = Score(1, follow_through=functions, namespace=names)
+        score.check(1, "second part")(test)
+        assert score.total() == earned
+        assert names == {"first": wrong}
+
+
+def test_a_loop_costs_one_try_not_one_per_check():
+    calls = []
+
+    def endless():
+        calls.append(1)
+        while True:
+            pass
+
+    names = {"first": endless}
+    score = Score(4, follow_through={"first": lambda: None}, namespace=names, limit_s=0.3)
+    for _ in range(4):
+        score.check(1, "uses the first part")(lambda: names["first"]())
+    assert score.total() == 4.0
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        lambda: print("text"),
+        lambda: print("text", file=sys.stderr),
+        lambda: os.write(2, b"text"),
+        lambda: warnings.warn("text", stacklevel=1),
+        lambda: logging.getLogger().warning("text"),
+        lambda: np.log(np.zeros(1)) * 0,
+        lambda: subprocess.run([sys.executable, "-c", "import sys; sys.stderr.write('text')"]),
+    ],
+)
+def test_nothing_a_student_writes_gets_out(noise, capfd):
+    logging.basicConfig(stream=sys.stderr)
+    with contained():
+        noise()
+    assert capfd.readouterr() == ("", "")
+    os.write(2, b"afterwards")
+    assert capfd.readouterr().err == "afterwards"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (NotImplementedError(), "Not written yet"),
+        (SystemExit(0), "called exit"),
+        (KeyError("x"), "KeyError: 'x'"),
+        (RecursionError("deep"), "RecursionError: deep"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+def test_every_way_to_fail_is_a_failed_check(fault, words):
+    with pytest.raises(CheckFailed, match=words), contained():
+        raise fault
+
+
+def test_a_loop_is_stopped_and_an_interrupt_passes():
+    with pytest.raises(Stopped, match="Stopped after 0.2 seconds"), contained(limit_s=0.2):
+        while True:
+            try:
+                pass
+            except Exception:
+                pass
+    with pytest.raises(KeyboardInterrupt), contained():
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("actual", "words"),
+    [
+        (None, "Did you forget to `return`"),
+        ([[1.0], [1.0, 2.0]], "is no array"),
+        (np.array(["a", "b"]), "should be an array of floats"),
+        ([1, 2], "should be an array of floats; yours is a list of dtype int64"),
+        ([1.0, 2.0 + 1j], "should be an array of floats"),
+        ([[1.0, 2.0]], r"has shape \(1, 2\); it should have shape \(2,\)"),
+        ([1.0, np.nan], "1 of its 2 numbers are NaN or infinite"),
+        ([1.0, np.inf], "1 of its 2 numbers are NaN or infinite"),
+        ([1.0, 2.001], r"at index \[1\] you have 2.001; it should be 2"),
+        ([2.0, 1.0], "you sorted it"),
+    ],
+)
+def test_expect_array_says_what_is_wrong(actual, words):
+    with pytest.raises(CheckFailed, match=words):
+        expect_array(actual, [1.0, 2.0], mistakes={"you sorted it": [2.0, 1.0]})
+
+
+def test_expect_array_takes_what_is_right():
+    expect_array([1.0, 2.0], [1.0, 2.0])
+    expect_array(np.array([1, 2], "f4"), [1.0, 2.0])
+    expect_array(np.asfortranarray(np.ones((2, 3))), np.ones((2, 3)))
+    expect_array(np.array([True]), [True])
+    with pytest.raises(CheckFailed):
+        expect_array(np.array([True]), [False])
+
+
+def test_the_other_checks_fail_when_they_should():
+    array = np.ones(2)
+    expect_unchanged(array, np.ones(2), "x")
+    with pytest.raises(CheckFailed, match="changed its argument `x`"):
+        expect_unchanged(array, np.zeros(2), "x")
+    assert expect_pair([1, 2]) == (1, 2)
+    with pytest.raises(CheckFailed, match="(?s)yours returned a.ndarray"):
+        expect_pair(np.ones(2))
+    with pytest.raises(CheckFailed, match="yours returned 3 values"):
+        expect_pair((1, 2, 3))
+
+
+def test_check_stops_at_a_failure_and_names_itself(capsys):
+    check("fine")(lambda: None)
+    assert capsys.readouterr().out == "ok  fine\n"
+    with pytest.raises(CheckFailed, match="(?s)^named.*index"):
+        check("named")(lambda: expect_array([1.0], [2.0]))
+
+
+def test_messages_fit_the_width_that_nbgrader_validate_prints():
+    with pytest.raises(CheckFailed) as caught:
+        expect_array([1.0], [2.0], mistakes={"word " * 60: [1.0]})
+    assert max(map(len, str(caught.value).splitlines())) <= 80
+
+
+CLOSED = """
+from course_lib.grading import CheckFailed, close_modules, expect_closed
+close_modules("colorsys", reason="Mix the colours yourself.")
+close_modules("colorsys", reason="Mix the colours yourself.")
+try:
+    import colorsys
+except ImportError as error:
+    assert str(error) == "`colorsys` is closed in this notebook. Mix the colours yourself.", error
+else:
+    raise SystemExit("not closed")
+expect_closed("colorsys")
+import graphlib
+try:
+    expect_closed("graphlib")
+except CheckFailed as error:
+    assert "loaded graphlib" in str(error)
+else:
+    raise SystemExit("not noticed")
+"""
+
+
+def test_closed_modules_cannot_be_imported_and_are_noticed():
+    done = subprocess.run([sys.executable, "-c", CLOSED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
