@@ -68,7 +68,8 @@ def fetch(name: str, source: str | None = None, progress: bool = True) -> Path:
         return folder
     try:
         with _lock(folder, progress):
-            if not is_cached(name, source) and not _stamp_if_whole(entry, source, folder):
+            # Another process may have fetched it while this one waited.
+            if not _stamp_if_whole(entry, source, folder):
                 _install(entry, source, folder, progress)
     except OSError as error:
         # A cache that others filled and this user may only read is as good as any.

@@ -164,7 +164,7 @@ def test_process_killed_half_way_leaves_nothing_that_counts(toy, cache, wheels, 
         assert index.half_sent.wait(60)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-        assert list(cache.glob(".toy~*")), "the download was not under way"
+        assert list(cache.glob(".toy~*/**/pip-*")), "pip must work on the disk of the cache, where all is swept"
         assert not (cache / "toy").exists() and not is_cached("toy")
         # Its pip still runs and waits for the other half; its lock is gone with it.
         index.mode = "whole"
@@ -319,10 +319,12 @@ def test_fetch_repairs_a_file_that_shows_its_damage(toy, cache, damage):
     if damage == "changed":
         change(weights, keep_time=False)
     elif damage == "truncated":
+        time = weights.stat().st_mtime_ns
         weights.write_bytes(FILES["weights.bin"][:1000])
+        os.utime(weights, ns=(time, time))
     else:
         weights.unlink()
-    assert len(verify("toy")) == 1
+    assert not is_cached("toy")
     assert contents(fetch("toy", progress=False)) == FILES
     assert {path.name for path in cache.iterdir()} <= {"toy", ".toy.lock"}
 

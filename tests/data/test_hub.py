@@ -74,6 +74,7 @@ def test_fetch_takes_the_listed_files_of_the_pinned_revision(hub, model, cache, 
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".stamp.json"} == FILES
     (call,) = hub.calls
     assert (call["repo_id"], call["repo_type"], call["revision"]) == ("authors/toy", "model", REVISION)
+    assert call["allow_patterns"] == ["config.json", "weights.bin"], "nothing else is worth a download"
     monkeypatch.setenv("COURSE_DATA_SOURCE", "canonical")
     assert fetch("toy-hub") == folder and len(hub.calls) == 1
     assert {path.name for path in cache.iterdir()} <= {folder.name, f".{folder.name}.lock"}
