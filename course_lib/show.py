@@ -2,9 +2,11 @@
 
 import ast
 import inspect
+import sys
 import textwrap
 
-from IPython.display import Code
+from IPython.display import Code, clear_output
+from tqdm import tqdm
 
 
 def show(obj, docstring: bool = False) -> Code:
@@ -43,6 +45,15 @@ def claims(**values) -> None:
                 print(f"{name}: {float(value):.6g}")
             except (TypeError, ValueError) as error:
                 raise TypeError(f"the claim {name!r} must be a number, got {value!r}") from error
+
+
+def progress(items, label: str = ""):
+    """Iterate with a bar that says how far it is, and that is gone from the cell's output when it is done.
+
+    Print results after the loop: what the cell has printed before its end goes with the bar.
+    """
+    yield from tqdm(items, desc=label, file=sys.stdout, leave=False)
+    clear_output()
 
 
 def _without_docstrings(source: str) -> str:

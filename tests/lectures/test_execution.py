@@ -1,0 +1,89 @@
+"""The committed outputs of every lecture come out again, cell by cell, under nbval.
+
+Each lecture runs in a pytest of its own, so that neither its kernel nor nbval's collector meets the rest of the
+suite. Cells tagged `nbval-ignore-output` are not compared; they assert a band themselves.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+from lecture_files import LECTURES, read
+
+
+def nbval(path) -> subprocess.CompletedProcess:
+    """Run a notebook under nbval and compare its outputs; the return code is pytest's."""
+    # The outer pytest's variables would reach the kernel: agg draws no picture into a notebook.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_") and k != "MPLBACKEND"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        os.devnull,
+        "--rootdir",
+        str(path.parent),
+        "-p",
+        "no:cacheprovider",
+    ]
+    command += [
+        "-q",
+        "--tb=short",
+        "--color=no",
+        "--nbval",
+        "--nbval-current-env",
+        "--nbval-cell-timeout=900",
+        str(path),
+    ]
+    return subprocess.run(command, env=environment, cwd=path.parent, capture_output=True, text=True, timeout=1800)
+
+
+@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+def test_a_lecture_comes_out_again(path, capsys):
+    start = time.monotonic()
+    result = nbval(path)
+    with capsys.disabled():
+        print(
+            f" {path.stem}: {result.stdout.strip().splitlines()[-1]} ({time.monotonic() - start:.0f} s) ",
+            end="",
+            flush=True,
+        )
+    assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def beginning():
+    """The real first lecture up to the end of its first cell that claims a number."""
+    notebook = read(LECTURES[0])
+    last = next(i for i, cell in enumerate(notebook.cells) if "claims(" in cell.source and "import" not in cell.source)
+    notebook.cells = notebook.cells[: last + 1]
+    return notebook
+
+
+def test_the_beginning_of_a_lecture_passes(beginning, tmp_path):
+    nbformat.write(beginning, tmp_path / "as-committed.ipynb")
+    result = nbval(tmp_path / "as-committed.ipynb")
+    assert result.returncode == 0, result.stdout[-6000:]
+
+
+def test_a_number_changed_by_hand_in_an_output_is_found(beginning, tmp_path):
+    output = beginning.cells[-1].outputs[0]
+    changed = re.sub(r"(\d)\b(?=\s*$)", lambda digit: str((int(digit[0]) + 1) % 10), output.text, count=1)
+    assert changed != output.text
+    output.text = changed
+    nbformat.write(beginning, tmp_path / "changed.ipynb")
+    result = nbval(tmp_path / "changed.ipynb")
+    assert result.returncode == 1
+    assert "Cell outputs differ" in result.stdout and "1 failed" in result.stdout
+
+
+def test_a_lecture_that_raises_an_error_is_found(tmp_path):
+    cell = nbformat.v4.new_code_cell("assert 1 + 1 == 3", execution_count=1)
+    cell.metadata["tags"] = ["nbval-ignore-output"]
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "wrong-band.ipynb")
+    result = nbval(tmp_path / "wrong-band.ipynb")
+    assert result.returncode == 1 and "AssertionError" in result.stdout
