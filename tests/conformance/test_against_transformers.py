@@ -46,7 +46,7 @@ def their_model(name, seed=0, **settings):
     torch.manual_seed(seed)
     model = getattr(transformers, name)(TheirConfig(attn_implementation="eager", num_labels=4, **settings)).eval()
     with torch.no_grad():
-        for key, weight in model.named_parameters():
+        for weight in model.parameters():
             weight.add_(0.3 * torch.randn_like(weight) if weight.dim() == 1 else 0.2 * torch.randn_like(weight))
     return model
 

@@ -351,9 +351,8 @@ def test_from_pretrained(backend, folder, case):
 
 def test_names_that_nobody_knows(backend, tmp_path):
     for name in ("no-such-checkpoint", tmp_path / "nowhere"):
-        with pytest.raises((FileNotFoundError, ValueError), match="(?s)no-such-checkpoint|nowhere") as caught:
+        with pytest.raises(ValueError, match="(no-such-checkpoint|nowhere).* neither a folder nor .*minilm-l6"):
             backend.lib.BertModel.from_pretrained(name)
-        assert "minilm-l6" in str(caught.value)  # it says what there is
 
 
 def test_changes_that_the_config_does_not_know(backend, folder):

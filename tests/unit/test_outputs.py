@@ -1,0 +1,21 @@
+"""course_lib.outputs: the fields of what the models return."""
+
+from course_lib import outputs
+
+
+def test_fields():
+    fields = {
+        "AttentionOutput": ("output", "weights"),
+        "EncoderOutput": ("last_hidden", "hidden", "weights"),
+        "BertOutput": ("last_hidden", "pooled", "hidden", "weights"),
+        "MaskedLMOutput": ("logits", "hidden", "weights"),
+        "ClassifierOutput": ("logits", "hidden", "weights"),
+    }
+    assert {name: getattr(outputs, name)._fields for name in fields} == fields
+    for name in fields:
+        assert getattr(outputs, name).__doc__.strip(), name
+
+
+def test_an_output_unpacks_like_a_tuple():
+    context, weights = outputs.AttentionOutput("context", "weights")
+    assert (context, weights) == ("context", "weights")

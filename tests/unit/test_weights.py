@@ -1,0 +1,179 @@
+"""course_lib.weights: the rename table in both directions, strict matching, files."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from course_lib.weights import (
+    RENAMES,
+    CheckpointError,
+    from_hugging_face,
+    match,
+    read_checkpoint,
+    to_hugging_face,
+    write_checkpoint,
+)
+
+# written out from the names of a real file, not from the table
+PAIRS = {
+    "bert.embeddings.word_embeddings.weight": "embeddings.token.weight",
+    "bert.embeddings.position_embeddings.weight": "embeddings.position.weight",
+    "bert.embeddings.token_type_embeddings.weight": "embeddings.segment.weight",
+    "bert.embeddings.LayerNorm.weight": "embeddings.norm.weight",
+    "bert.embeddings.LayerNorm.bias": "embeddings.norm.bias",
+    "bert.encoder.layer.11.attention.self.query.weight": "encoder.layers.11.attention.q_proj.weight",
+    "bert.encoder.layer.3.attention.self.key.bias": "encoder.layers.3.attention.k_proj.bias",
+    "bert.encoder.layer.0.attention.self.value.weight": "encoder.layers.0.attention.v_proj.weight",
+    "bert.encoder.layer.0.attention.output.dense.weight": "encoder.layers.0.attention.out_proj.weight",
+    "bert.encoder.layer.0.attention.output.LayerNorm.weight": "encoder.layers.0.norm1.weight",
+    "bert.encoder.layer.0.intermediate.dense.bias": "encoder.layers.0.feed_forward.linear1.bias",
+    "bert.encoder.layer.0.output.dense.weight": "encoder.layers.0.feed_forward.linear2.weight",
+    "bert.encoder.layer.0.output.LayerNorm.bias": "encoder.layers.0.norm2.bias",
+    "bert.pooler.dense.weight": "pooler.weight",
+    "cls.predictions.transform.dense.weight": "head.transform.weight",
+    "cls.predictions.transform.LayerNorm.bias": "head.norm.bias",
+    "cls.predictions.bias": "head.bias",
+    "classifier.weight": "classifier.weight",
+    "classifier.bias": "classifier.bias",
+}
+
+
+def numbered(names):
+    return {name: np.full(2, float(i)) for i, name in enumerate(names)}
+
+
+def assert_same(one, two):
+    assert one.keys() == two.keys()
+    for name, value in one.items():
+        assert_allclose(two[name], value)
+
+
+def test_from_hugging_face():
+    state = numbered(PAIRS)
+    assert_same(from_hugging_face(state), {PAIRS[name]: value for name, value in state.items()})
+
+
+def test_to_hugging_face_is_the_inverse():
+    state = numbered(PAIRS)
+    assert_same(to_hugging_face(from_hugging_face(state), "bert."), state)
+    ours = {f"bert.{name}": value for name, value in from_hugging_face(state).items()}
+    assert_same(to_hugging_face(ours, "bert."), state)
+
+
+def test_a_bare_encoder_has_no_prefix():
+    state = {name.removeprefix("bert."): value for name, value in numbered(PAIRS).items() if name.startswith("bert.")}
+    assert_same(to_hugging_face(from_hugging_face(state)), state)
+
+
+def test_old_names_of_gain_and_shift():
+    state = {"bert.embeddings.LayerNorm.gamma": np.ones(2), "bert.embeddings.LayerNorm.beta": np.zeros(2)}
+    renamed = from_hugging_face(state)
+    assert_allclose(renamed["embeddings.norm.weight"], 1.0)
+    assert_allclose(renamed["embeddings.norm.bias"], 0.0, atol=1e-15)
+
+
+def test_dropped_on_purpose():
+    dropped = [
+        "bert.embeddings.position_ids",
+        "cls.predictions.decoder.weight",
+        "cls.predictions.decoder.bias",
+        "cls.seq_relationship.weight",
+        "cls.seq_relationship.bias",
+    ]
+    assert from_hugging_face(numbered(dropped)) == {}
+    assert sum(ours is None for ours in RENAMES.values()) == 3
+
+
+def test_no_two_names_become_one():
+    targets = [ours for ours in RENAMES.values() if ours is not None]
+    assert len(set(targets)) == len(targets)
+
+
+def test_unknown_names_are_listed_five_at_most():
+    with pytest.raises(CheckpointError, match="not a BERT's: wte.weight$"):
+        from_hugging_face(numbered(["wte.weight"]))
+    with pytest.raises(CheckpointError, match="h.0.w, h.1.w, h.2.w, h.3.w, h.4.w and 7 more$"):
+        from_hugging_face(numbered(f"h.{i}.w" for i in range(12)))
+    with pytest.raises(CheckpointError, match="no Hugging Face name: extra.weight$"):
+        to_hugging_face(numbered(["extra.weight"]))
+
+
+@pytest.mark.parametrize("name", [
+    "encoder.layer.x.attention.self.query.weight",
+    "encoder.layer.0.attention.self.query.weight.scale",
+    "encoder.layer.0.attention.self.query",
+    "my.encoder.layer.0.attention.self.query.weight",
+    "encoder-layer.0.attention.self.query.weight",
+])  # fmt: skip
+def test_names_must_fit_from_end_to_end(name):
+    with pytest.raises(CheckpointError, match="not a BERT's"):
+        from_hugging_face(numbered([name]))
+
+
+EXPECTED = {"encoder.weight": (2, 3), "encoder.bias": (2,), "pooler.weight": (2, 2)}
+
+
+def fitting():
+    return {name: np.zeros(shape) for name, shape in EXPECTED.items()}
+
+
+def test_match_gives_the_weights_in_the_models_order():
+    chosen = match(EXPECTED, dict(reversed(fitting().items())))
+    assert list(chosen) == list(EXPECTED)
+
+
+def test_match_names_every_kind_of_problem():
+    state = fitting() | {"encoder.bias": np.zeros(3), "head.weight": np.zeros(1)}
+    del state["pooler.weight"]
+    with pytest.raises(CheckpointError) as caught:
+        match(EXPECTED, state)
+    text = str(caught.value)
+    assert "missing: pooler.weight" in text
+    assert "not used by the model: head.weight" in text
+    assert "of the wrong shape: encoder.bias (is (3,), must be (2,))" in text
+
+
+def test_match_with_new_and_unused_parts():
+    state = fitting() | {"head.weight": np.zeros(1)}
+    del state["pooler.weight"]
+    assert set(match(EXPECTED, state, new=["pooler"], unused=["head."])) == {"encoder.weight", "encoder.bias"}
+    assert set(match(EXPECTED, state, new="pooler", unused="head.")) == {"encoder.weight", "encoder.bias"}
+
+
+def test_one_name_as_a_string_is_not_a_list_of_its_letters():
+    with pytest.raises(CheckpointError, match="missing: encoder.weight, encoder.bias"):
+        match(EXPECTED, {"pooler.weight": np.zeros((2, 2))}, new="pooler")  # "pooler" holds an "e"
+
+
+def test_transposed_weights_are_refused():
+    with pytest.raises(CheckpointError, match=r"encoder.weight \(is \(3, 2\), must be \(2, 3\)\)"):
+        match(EXPECTED, fitting() | {"encoder.weight": np.zeros((3, 2))})
+
+
+def test_write_and_read(tmp_path):
+    state = {"a.weight": np.arange(6.0).reshape(2, 3).T, "b": np.zeros(0, np.float32)}  # .T: not contiguous
+    folder = write_checkpoint(tmp_path / "new" / "folder", {"model_type": "bert"}, state)
+    settings, loaded = read_checkpoint(folder)
+    assert settings == {"model_type": "bert"}
+    assert_same(loaded, state)
+    assert loaded["a.weight"].dtype == np.float64 and loaded["b"].dtype == np.float32
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
+
+
+def test_the_file_says_whose_layout_it_has(tmp_path):
+    folder = write_checkpoint(tmp_path, {}, {"a": np.zeros(1)})
+    raw = (folder / "model.safetensors").read_bytes()
+    header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+    assert header["__metadata__"] == {"format": "pt"}
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path):
+    write_checkpoint(tmp_path, {"version": 1}, {"a": np.zeros(1)})
+    with pytest.raises(TypeError):
+        write_checkpoint(tmp_path, {"version": {1, 2}}, {"a": np.ones(1)})  # a set is not JSON
+    settings, state = read_checkpoint(tmp_path)
+    assert settings == {"version": 1}
+    assert_allclose(state["a"], 0.0, atol=1e-15)
+    assert len(list(tmp_path.iterdir())) == 2
