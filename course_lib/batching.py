@@ -1,0 +1,150 @@
+"""Batches of token ids for training and prediction: texts of similar length together, little padding."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+POOL = 16  # batches' worth of examples that are sorted by length together
+
+
+class Batch(NamedTuple):
+    """B examples: `ids`, int64 (B, T), padded to their longest; `rows`, int64 (B,), where they stand in the data."""
+
+    ids: np.ndarray
+    rows: np.ndarray
+
+
+def padded(sequences: Sequence[np.ndarray], pad_id: int = 0, multiple: int = 1) -> np.ndarray:
+    """Stack B sequences of ids as one int64 array (B, T), filled with `pad_id` on the right.
+
+    Parameters
+    ----------
+    sequences : B integer arrays of shape (length,)
+    pad_id : what to fill with
+    multiple : round T up to a multiple of this, so that fewer different shapes occur
+
+    Raises
+    ------
+    ValueError : no sequence, or an empty one.
+    """
+    if len(sequences) == 0 or min(map(len, sequences)) == 0:
+        raise ValueError("a batch needs at least one sequence, and every sequence at least one token")
+    longest = -(-max(map(len, sequences)) // multiple) * multiple
+    ids = np.full((len(sequences), longest), pad_id, dtype=np.int64)  # (B, T)
+    for row, sequence in zip(ids, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return ids
+
+
+class Batches(Sequence):
+    """One pass over the examples in batches of similar length.
+
+    With a seed the examples are shuffled, dealt into pools of 16 batches, sorted by length within each pool,
+    cut into batches, and the batches shuffled: order stays random, yet little of a batch is padding. Without
+    one (for prediction) all examples are sorted by length, and `rows` says where each belongs.
+
+    Parameters
+    ----------
+    sequences : N integer arrays of shape (length,), as `Tokenizer.encode(..., pad=False).ids`
+    batch_size : examples a batch; the last one may have fewer
+    seed : of the order, or None
+    pad_id : what to pad with
+    multiple : round the lengths of the batches up to a multiple of this
+
+    Raises
+    ------
+    ValueError : no sequences, an empty one, or a size below one.
+    """
+
+    def __init__(
+        self,
+        sequences: Sequence[np.ndarray],
+        batch_size: int = 32,
+        seed: int | None = None,
+        pad_id: int = 0,
+        multiple: int = 1,
+    ):
+        for name, value in (("batch_size", batch_size), ("multiple", multiple)):
+            if value < 1:
+                raise ValueError(f"{name} must be 1 or more, got {value}")
+        lengths = np.array([len(sequence) for sequence in sequences])
+        if lengths.size == 0 or lengths.min() == 0:
+            raise ValueError("there must be at least one sequence, and every sequence needs at least one token")
+        self.sequences, self.pad_id, self.multiple = sequences, pad_id, multiple
+        if seed is None:
+            order = np.argsort(lengths, kind="stable")
+            self.groups = _cut(order, batch_size)
+        else:
+            rng = np.random.default_rng(seed)
+            pools = _cut(rng.permutation(len(lengths)), POOL * batch_size)
+            groups = [g for pool in pools for g in _cut(pool[np.argsort(lengths[pool], kind="stable")], batch_size)]
+            self.groups = [groups[i] for i in rng.permutation(len(groups))]
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __getitem__(self, i: int) -> Batch:
+        rows = self.groups[i]
+        return Batch(padded([self.sequences[row] for row in rows], self.pad_id, self.multiple), rows)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return (self[i] for i in range(len(self)))
+
+
+def epochs_of(sequences: Sequence[np.ndarray], epochs: int, batch_size: int, seed: int) -> list[Batches]:
+    """The batches of each epoch in turn, each in an order of its own; every framework trains on these.
+
+    Raises
+    ------
+    ValueError : fewer than one epoch, or as for `Batches`.
+    """
+    if epochs < 1:
+        raise ValueError(f"epochs must be 1 or more, got {epochs}")
+    return [Batches(sequences, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
+
+
+def check_examples(sequences: Sequence[np.ndarray], labels, n_classes: int) -> np.ndarray:
+    """The labels as an int64 array (N,), one for each sequence.
+
+    Raises
+    ------
+    ValueError : not one label for each sequence, or a label outside 0 ... n_classes - 1.
+    TypeError : labels that are not integers.
+    """
+    labels = np.asarray(labels)
+    if not np.issubdtype(labels.dtype, np.integer):
+        raise TypeError(f"labels must be integers, 0 ... {n_classes - 1}, got {labels.dtype}")
+    if labels.shape != (len(sequences),):
+        raise ValueError(
+            f"there are {len(sequences)} sequences, so labels must have shape ({len(sequences)},), got {labels.shape}"
+        )
+    if labels.size and not 0 <= labels.min() <= labels.max() < n_classes:
+        raise ValueError(f"labels must lie in 0 ... {n_classes - 1}, got {labels.min()} to {labels.max()}")
+    return labels.astype(np.int64)
+
+
+def head_and_tail(ids: np.ndarray, max_len: int, head: int) -> np.ndarray:
+    """Cut a long sequence [CLS] ... [SEP] in its middle: `head` tokens from its start, the rest from its end.
+
+    Source: Sun et al. 2019, section 5.3.1 (there 128 from the start and 382 from the end, of 510).
+
+    Parameters
+    ----------
+    ids : shape (length,), with its special tokens
+    max_len : tokens to keep, the special ones included; a shorter sequence stays as it is
+    head : how many of them come from the start, [CLS] included
+
+    Raises
+    ------
+    ValueError : not 1 <= head < max_len.
+    """
+    if not 1 <= head < max_len:
+        raise ValueError(f"head must lie in 1 ... {max_len - 1}, so that both ends keep a token; got {head}")
+    if len(ids) <= max_len:
+        return ids
+    return np.concatenate([ids[:head], ids[len(ids) - (max_len - head) :]])
+
+
+def _cut(rows: np.ndarray, size: int) -> list[np.ndarray]:
+    return [rows[i : i + size] for i in range(0, len(rows), size)]

@@ -1,0 +1,141 @@
+"""Fine-tuning a BERT classifier in PyTorch: an explicit loop over batches, and prediction."""
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+from tqdm import tqdm
+
+from course_lib.batching import Batches, check_examples, epochs_of
+from course_lib.masks import padding_mask
+from course_lib.schedules import warmup_then_linear_decay
+
+
+def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01):
+    """AdamW (Loshchilov and Hutter 2019) whose rate warms up and then decays to 0 (Devlin et al. 2018, A.2).
+
+    Weight decay spares everything with a single axis: biases and the parameters of normalisations.
+
+    Parameters
+    ----------
+    model : its parameters will be trained
+    n_steps : updates in all
+    lr : the peak rate
+    warmup : fraction of the updates until the peak
+    weight_decay : times the rate, subtracted from each weight in units of that weight
+
+    Returns
+    -------
+    The optimizer and its schedule; call `step()` of both after each update.
+    """
+    matrices = [p for p in model.parameters() if p.ndim > 1]
+    vectors = [p for p in model.parameters() if p.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=lr)
+    factor = lambda step: warmup_then_linear_decay(min(step, n_steps - 1), n_steps, int(warmup * n_steps))  # noqa: E731
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+
+
+def train(
+    model,
+    sequences,
+    labels,
+    epochs: int = 1,
+    batch_size: int = 32,
+    lr: float = 2e-4,
+    warmup: float = 0.1,
+    weight_decay: float = 0.01,
+    max_norm: float = 1.0,
+    seed: int = 0,
+    progress: bool = True,
+):
+    """Train a classifier in place and leave it in evaluation mode.
+
+    Parameters
+    ----------
+    model : a `BertForSequenceClassification`, or another model with its call and its logits
+    sequences : N arrays of token ids, shape (length,)
+    labels : integers, shape (N,)
+    epochs, batch_size : passes over the data, and examples an update
+    lr, warmup, weight_decay : as for `make_optimizer`
+    max_norm : the norm that the gradient of all parameters together is cut down to
+    seed : of the order of the batches, and of dropout
+    progress : show a bar
+
+    Returns
+    -------
+    The loss of each update, shape (n_steps,).
+
+    Raises
+    ------
+    ValueError : labels that do not fit the sequences or the classes, no examples, no epochs.
+    TypeError : labels that are not integers.
+    """
+    labels = check_examples(sequences, labels, model.config.n_classes)
+    passes = epochs_of(sequences, epochs, batch_size, seed)
+    n_steps = sum(map(len, passes))
+    optimizer, schedule = make_optimizer(model, n_steps, lr, warmup, weight_decay)
+    torch.manual_seed(seed)
+    model.train()
+    losses = []
+    with tqdm(total=n_steps, disable=not progress, unit="batch") as bar:
+        for batches in passes:
+            for ids, rows in batches:
+                loss = train_step(model, optimizer, ids, labels[rows], max_norm)
+                schedule.step()
+                losses.append(loss)
+                bar.update()
+    model.eval()
+    return np.array(losses)
+
+
+def train_step(model, optimizer, ids, labels, max_norm: float = 1.0) -> float:
+    """One update from one batch: forward, loss, backward, clip, step. ids (B, T), labels (B,) -> the loss."""
+    ids = torch.as_tensor(ids, device=device_of(model))
+    labels = torch.as_tensor(labels, device=device_of(model))
+    logits = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits  # (B, n_classes)
+    loss = F.cross_entropy(logits, labels)
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.item()
+
+
+@torch.inference_mode()
+def predict(model, sequences, batch_size: int = 64, progress: bool = False):
+    """The logits of each sequence, in the order given: float32 array (N, n_classes)."""
+    was_training = model.training
+    model.eval()
+    logits = np.empty((len(sequences), model.config.n_classes), dtype=np.float32)
+    for ids, rows in tqdm(Batches(sequences, batch_size), disable=not progress, unit="batch"):
+        ids = torch.as_tensor(ids, device=device_of(model))
+        logits[rows] = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits.cpu().numpy()
+    model.train(was_training)
+    return logits
+
+
+@torch.inference_mode()
+def embed(model, sequences, batch_size: int = 64, progress: bool = False):
+    """One vector a text from an encoder: the mean of its tokens' last hidden states, float32 (N, d_model).
+
+    Parameters
+    ----------
+    model : a `BertModel`
+    sequences : N arrays of token ids, shape (length,)
+    """
+    was_training = model.training
+    model.eval()
+    vectors = np.empty((len(sequences), model.config.d_model), dtype=np.float32)
+    for ids, rows in tqdm(Batches(sequences, batch_size), disable=not progress, unit="batch"):
+        ids = torch.as_tensor(ids, device=device_of(model))
+        hidden = model(ids, mask=padding_mask(ids, model.config.pad_id)).last_hidden  # (B, T, d_model)
+        real = (ids != model.config.pad_id)[..., None]  # (B, T, 1)
+        vectors[rows] = ((hidden * real).sum(1) / real.sum(1)).cpu().numpy()
+    model.train(was_training)
+    return vectors
+
+
+def device_of(model):
+    """The device that the model's parameters are on."""
+    return next(model.parameters()).device
