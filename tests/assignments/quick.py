@@ -22,6 +22,7 @@ class QuickScorer:
     def __init__(self, graded, reference: dict[str, str]):
         self.graded = graded
         self.reference = reference
+        self.outcomes = {}
         script = Path(__file__).with_name("scorer_process.py")
         environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
@@ -45,6 +46,12 @@ class QuickScorer:
         for cell, outputs in zip(code, answer, strict=True):
             cell.outputs = from_dict(outputs)
         return notebook
+
+    def outcome(self, variant):
+        """The notebook of a variant with its outputs, run once per session."""
+        if variant.name not in self.outcomes:
+            self.outcomes[variant.name] = self.run(variant.cells)
+        return self.outcomes[variant.name]
 
     def score(self, answers: dict[str, str], base: dict[str, str] | None = None) -> dict[str, float]:
         """Points per graded code cell."""

@@ -1,5 +1,7 @@
 """What right and wrong solutions earn."""
 
+import re
+
 import pytest
 from course import maximum
 from quick import scores
@@ -10,7 +12,7 @@ RIGHT = right.VARIANTS
 
 
 def lost(scorer, variant) -> dict[str, float]:
-    earned = scorer.score(variant.cells)
+    earned = scores(scorer.outcome(variant))
     return {name: of - earned[name] for name, of in maximum(scorer.graded).items() if earned[name] != of}
 
 
@@ -54,13 +56,31 @@ def test_the_untouched_release_earns_nothing_and_raises_in_no_graded_cell(scorer
 @pytest.mark.parametrize("name", ["no scale", "mask after the softmax", "softmax changes its argument"])
 def test_the_same_submission_gets_the_same_score_ten_times(scorer, name):
     variant = next(variant for variant in WRONG if variant.name == name)
-    scores = [scorer.score(variant.cells) for _ in range(10)]
-    assert all(score == scores[0] for score in scores)
+    ten = [scorer.score(variant.cells) for _ in range(10)]
+    assert all(score == ten[0] for score in ten)
+    assert ten[0] == scores(scorer.outcome(variant))
+
+
+def reported(notebook, mark: str) -> set[tuple[str, str]]:
+    """The hidden tests, by cell and name, whose line in the report begins with this mark."""
+    found = set()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            lines = re.findall(rf"^  (?:{mark}) of [\d.]+  (.*)$", output.get("text", ""), re.MULTILINE)
+            found |= {(cell.metadata.nbgrader.grade_id, line) for line in lines}
+    return found
+
+
+def test_every_hidden_test_fails_for_some_wrong_solution(scorer):
+    every = reported(scorer.outcome(RIGHT[0]), r"[\d.]+")
+    assert len(every) == 35
+    failed = set().union(*(reported(scorer.outcome(variant), "0") for variant in WRONG))
+    assert every - failed == set()
 
 
 def test_every_score_is_a_plain_float_within_its_cell(scorer):
     for variant in WRONG[::6] + RIGHT[::4]:
-        for cell in scorer.run(variant.cells).cells:
+        for cell in scorer.outcome(variant).cells:
             name = cell.metadata.get("nbgrader", {}).get("grade_id")
             if name in maximum(scorer.graded):
                 result = cell.outputs[-1]

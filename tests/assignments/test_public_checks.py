@@ -63,7 +63,8 @@ SAYS = {
 UNSEEN = {
     "softmax in float32", "padding mask by lengths", "attention in float32", "merge in place",
     "values taken from the keys",
-    "softmax written into attention without the maximum", "scale from d_model, on top of attention's",
+    "softmax written into attention without the maximum",
+    "scale from d_model, on top of attention's",
 }
 
 
@@ -80,19 +81,19 @@ def failures(notebook) -> dict[str, str]:
 @pytest.mark.parametrize("name", SAYS)
 def test_a_public_check_names_the_mistake(scorer, name):
     cell, words = SAYS[name]
-    said = failures(scorer.run(VARIANTS[name].cells))
+    said = failures(scorer.outcome(VARIANTS[name]))
     assert words in said[cell]
     assert said[cell].startswith("CheckFailed") and "Traceback" not in said[cell]
 
 
 def test_what_the_public_checks_cannot_see_is_known(scorer):
-    passed = {variant.name for variant in WRONG if not failures(scorer.run(variant.cells))}
+    passed = {variant.name for variant in WRONG if not failures(scorer.outcome(variant))}
     assert passed == UNSEEN
 
 
 @pytest.mark.parametrize("variant", right.VARIANTS, ids=lambda variant: variant.name)
 def test_public_checks_pass_right_solutions(scorer, variant):
-    said = failures(scorer.run(variant.cells))
+    said = failures(scorer.outcome(variant))
     if variant.name == "one maximum for the whole array":
         # Right by itself, and no points are lost. With the reference's most negative score an empty row underflows
         # to 0 / 0, and the check of part 3 says where to look.
@@ -102,5 +103,5 @@ def test_public_checks_pass_right_solutions(scorer, variant):
 
 def test_memorised_examples_pass_every_public_check_and_earn_nothing(scorer):
     variant = VARIANTS["remembers the public examples"]
-    said = failures(scorer.run(variant.cells))
+    said = failures(scorer.outcome(variant))
     assert "check-softmax" not in said and variant.loses["test-softmax"] == 4
