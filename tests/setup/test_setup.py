@@ -9,12 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOOLS = "sh basename cat chmod cksum dirname grep ls mkdir rm sed tail tr uname wc".split()
+TOOLS = "sh basename cat chmod cksum dirname grep ls mkdir rm sed tail wc".split()
 
 PYPROJECT = """\
 [build-system]
@@ -76,6 +77,7 @@ class Checkout:
         (folder.parent / "bin").mkdir()
         for tool in TOOLS:
             (folder.parent / "bin" / tool).symlink_to(shutil.which(tool))
+        self.program("uname", "echo Linux")
 
     def require(self, *requirements):
         (self.folder / "requires").write_text("\n".join(requirements))
@@ -222,6 +224,48 @@ def test_an_index_that_lacks_a_package_is_not_blamed_on_the_network(prepared, tm
 def test_a_full_disk(prepared):
     (prepared.folder / "break").write_text("No space left on device")
     assert advice(prepared.setup(PYTHON=sys.executable)).startswith("The disk is full: make room")
+
+
+def offer_torch(index, version):
+    """Lay a tiny torch into a package index of files."""
+    folder = index / "torch"
+    folder.mkdir(parents=True, exist_ok=True)
+    wheel = folder / f"torch-{version}-py3-none-any.whl"
+    info = f"torch-{version}.dist-info/"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr(info + "METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+        file.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(info + "RECORD", "")
+    (folder / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>')
+
+
+def torch_installed(checkout, **environ):
+    checkout.require("torch")
+    (checkout.folder / "constraints.txt").write_text("torch==9.9\n")
+    pip = [checkout.folder / ".venv" / "bin" / "python", "-m", "pip"]
+    subprocess.run([*pip, "uninstall", "--quiet", "--yes", "torch"], check=True, capture_output=True)
+    done = checkout.setup(PYTHON=sys.executable, PIP_NO_INDEX="0", PIP_RETRIES="0", **environ)
+    assert done.returncode == 0, done.stdout + done.stderr
+    listed = subprocess.check_output([*pip, "list", "--format", "freeze"], text=True)
+    return re.search("^torch==(.*)$", listed, flags=re.M)[1]
+
+
+def test_without_a_gpu_torch_comes_without_cuda(prepared, tmp_path):
+    offer_torch(tmp_path / "registry", "9.9")
+    offer_torch(tmp_path / "small", "9.9+cpu")
+    registry = (tmp_path / "registry").as_uri()
+    small = (tmp_path / "small").as_uri()
+    try:
+        assert torch_installed(prepared, PIP_INDEX_URL=registry, COURSE_TORCH_INDEX=small) == "9.9+cpu"
+        for nothing in ("", "http://127.0.0.1:9/simple"):
+            (prepared.folder / ".venv" / ".installed").unlink()
+            assert torch_installed(prepared, PIP_INDEX_URL=registry, COURSE_TORCH_INDEX=nothing) == "9.9"
+        prepared.program("nvidia-smi", "exit 0")
+        (prepared.folder / ".venv" / ".installed").unlink()
+        assert torch_installed(prepared, PIP_INDEX_URL=registry, COURSE_TORCH_INDEX=small) == "9.9"
+    finally:
+        (prepared.folder.parent / "bin" / "nvidia-smi").unlink(missing_ok=True)
+        (prepared.folder / "constraints.txt").write_text("")
 
 
 def conda(checkout, name, has_course=True, base=False):
