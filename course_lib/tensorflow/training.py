@@ -33,8 +33,12 @@ class Logits(keras.Model):
         super().__init__()
         self.bert = bert
 
-    def call(self, ids):
-        """ids (B, T) -> logits (B, n_classes)."""
+    def call(self, ids, training=False):
+        """ids (B, T) -> logits (B, n_classes).
+
+        Without `training` among the arguments, `fit` would train without dropout: Keras tells a model that it
+        is being trained only if its `call` asks. The layers inside learn it from Keras's call context.
+        """
         return self.bert(ids, mask=padding_mask(ids, self.bert.config.pad_id)).logits
 
 
