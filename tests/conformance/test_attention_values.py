@@ -30,6 +30,7 @@ def masks(rng):
         "keys only": np.array([True, False, True, True, False, True, True]),
         "queries by keys": full[0, 0],
         "nothing allowed": np.zeros((1, 1, 1, 1), dtype=bool),
+        "one value": np.array(False),
     }
 
 

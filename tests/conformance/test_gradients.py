@@ -6,7 +6,7 @@ NumPy differentiates a sample of places of every array; `TORCH` against `TENSORF
 import numpy as np
 import pytest
 import states
-from backends import NUMPY, TENSORFLOW, TORCH
+from backends import NUMPY, TENSORFLOW, TORCH, cotangent
 from numpy.testing import assert_allclose
 
 from course_lib.config import BertConfig
@@ -78,6 +78,30 @@ def test_fused_attention_has_the_gradients_of_attention(training_backend, rng):
         fused, _ = backend.gradients(backend.function("fused_attention"), *inputs, mask=mask, dropout=0.0)
         for expected, gradient in zip(plain, fused, strict=True):
             assert_allclose(gradient, expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "mask"])
+@pytest.mark.parametrize("name", ["attention", "fused_attention"])
+def test_attention_with_dropout(training_backend, rng, name, masked):
+    """The gradient is that of the weights that were dropped: a step along it gains what it promises.
+
+    The generator starts from the same seed each time, so that the same weights fall.
+    """
+    backend, function = training_backend, training_backend.function(name)
+    inputs = [rng.normal(size=(B, H, n, d)) for n, d in ((T, 4), (S, 4), (S, 3))]
+    mask = mask_with_an_empty_row(rng) if masked else None
+    backend.seed(5)
+    by_input, _ = backend.gradients(function, *inputs, mask=backend.tensor(mask), dropout=0.4)
+
+    def loss(arrays):
+        backend.seed(5)
+        output = backend.call(function, *arrays, mask=mask, dropout=0.4).output.astype(np.float64)
+        return (output * cotangent(output.shape)).sum()
+
+    for i, gradient in enumerate(by_input):
+        step = 1e-2 * gradient / np.linalg.norm(gradient)
+        above, below = ([x + sign * step if j == i else x for j, x in enumerate(inputs)] for sign in (1, -1))
+        assert_allclose((loss(above) - loss(below)) / 2e-2, np.linalg.norm(gradient), rtol=2e-3)
 
 
 def test_softmax(rng):

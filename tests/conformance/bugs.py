@@ -1,0 +1,325 @@
+"""The bugs that `planted_bugs.py` plants: a text of the library, what stands there instead, and who must notice.
+
+The text must occur exactly once in its file. `tests` are files of tests/conformance; `only` is pytest's -k.
+"""
+
+# ruff: noqa: E501 - a text of the library stays on one line
+
+from typing import NamedTuple
+
+
+class Bug(NamedTuple):
+    name: str
+    file: str  # inside course_lib
+    old: str
+    new: str
+    tests: str  # files of tests/conformance, or of tests/unit with the folder
+    only: str | None = None
+
+
+ATTENTION, ENCODER, BERT = "test_attention_values.py", "test_encoder_values.py", "test_bert_values.py"
+DROPOUT, PROPERTIES, STATE = "test_dropout.py", "test_properties.py", "test_state_and_checkpoints.py"
+ERRORS, GRADIENTS, API = "test_errors.py", "test_gradients.py", "test_same_api.py"
+UNIT_MASKS, UNIT_WEIGHTS = "../unit/test_masks.py", "../unit/test_weights.py"
+UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
+
+
+def in_each(name, replacements, module, tests):
+    """The same bug in several frameworks: {framework: (old, new)}."""
+    return [
+        Bug(name, f"{framework}/{module}.py", old, new, tests, framework)
+        for framework, (old, new) in replacements.items()
+    ]
+
+
+BUGS = [
+    *in_each(
+        "scores not scaled",
+        {
+            "numpy": ("k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])", "k.swapaxes(-1, -2)"),
+            "torch": ("k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "k.transpose(-2, -1)"),
+            "tensorflow": ("transpose_b=True) / math.sqrt(q.shape[-1])", "transpose_b=True)"),
+        },
+        "attention",
+        ATTENTION,
+    ),
+    *in_each(
+        "scores scaled by d_k and not its root",
+        {
+            "numpy": ("k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])", "k.swapaxes(-1, -2) / q.shape[-1]"),
+            "torch": ("k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "k.transpose(-2, -1) / q.shape[-1]"),
+        },
+        "attention",
+        ATTENTION,
+    ),
+    *in_each(
+        "softmax over the queries",
+        {
+            "numpy": ("exp / exp.sum(axis=-1, keepdims=True)", "exp / exp.sum(axis=max(-2, -exp.ndim), keepdims=True)"),
+            "torch": ("F.softmax(scores, dim=-1)", "F.softmax(scores, dim=max(-2, -scores.ndim))"),
+            "tensorflow": ("tf.nn.softmax(scores, axis=-1)", "tf.nn.softmax(scores, axis=max(-2, -len(scores.shape)))"),
+        },
+        "attention",
+        ATTENTION,
+    ),
+    *in_each(
+        "mask the wrong way round",
+        {
+            "numpy": ("np.where(mask, scores, np.finfo", "np.where(~mask, scores, np.finfo"),
+            "torch": ("scores.masked_fill(~mask,", "scores.masked_fill(mask,"),
+        },
+        "attention",
+        ATTENTION,
+    ),
+    *in_each(
+        "an empty row attends to everything",
+        {
+            "numpy": ("np.finfo(scores.dtype).min)) * mask", "np.finfo(scores.dtype).min))"),
+            "torch": ("torch.finfo(scores.dtype).min)) * mask", "torch.finfo(scores.dtype).min))"),
+        },
+        "attention",
+        PROPERTIES,
+    ),
+    *in_each(
+        "hidden scores filled with 0",
+        {
+            "numpy": ("np.finfo(scores.dtype).min)) * mask", "0.0)) * mask"),
+            "torch": ("torch.finfo(scores.dtype).min)) * mask", "0.0)) * mask"),
+        },
+        "attention",
+        ATTENTION,
+    ),
+    *in_each(
+        "query and key projections swapped",
+        {
+            name: (
+                "self.split(self.q_proj(q)), self.split(self.k_proj(k))",
+                "self.split(self.k_proj(q)), self.split(self.q_proj(k))",
+            )
+            for name in ("numpy", "torch", "tensorflow")
+        },
+        "attention",
+        ATTENTION,
+    ),
+    *in_each(
+        "heads merged without transposing",
+        {
+            "numpy": (
+                "x = x.transpose(0, 2, 1, 3)\n        return x.reshape(*x.shape[:2], self.d_model)",
+                "return x.reshape(x.shape[0], x.shape[2], self.d_model)",
+            ),
+            "torch": (
+                "return x.transpose(1, 2).flatten(2)",
+                "return x.reshape(x.shape[0], x.shape[2], self.d_model)",
+            ),
+        },
+        "attention",
+        ATTENTION,
+    ),
+    *in_each(
+        "dropout also outside of training",
+        {
+            "torch": ("self.dropout if self.training else 0.0", "self.dropout"),
+            "tensorflow": ("self.dropout if training else 0.0", "self.dropout"),
+        },
+        "attention",
+        DROPOUT,
+    ),
+    *in_each(
+        "dropout never",
+        {
+            "torch": ("self.dropout if self.training else 0.0", "0.0"),
+            "tensorflow": ("self.dropout if training else 0.0", "0.0"),
+        },
+        "attention",
+        DROPOUT,
+    ),
+    *in_each(
+        "residual around the attention dropped",
+        {
+            "numpy": ("self.norm1(x + attended)", "self.norm1(attended)"),
+            "torch": ("self.norm1(x + self.dropout(attended))", "self.norm1(self.dropout(attended))"),
+            "tensorflow": ("self.norm1(x + self.dropout(attended))", "self.norm1(self.dropout(attended))"),
+        },
+        "transformer",
+        ENCODER,
+    ),
+    *in_each(
+        "pre-norm and post-norm swapped",
+        {name: ("if self.pre_norm:", "if not self.pre_norm:") for name in ("numpy", "torch", "tensorflow")},
+        "transformer",
+        ENCODER,
+    ),
+    *in_each(
+        "the two normalisations swapped",
+        {name: ("h = self.norm1(x)", "h = self.norm2(x)") for name in ("numpy", "torch", "tensorflow")},
+        "transformer",
+        ENCODER,
+    ),
+    *in_each(
+        "last normalisation of pre-norm dropped",
+        {name: ("x = self.norm(x)", "pass") for name in ("numpy", "torch", "tensorflow")},
+        "transformer",
+        ENCODER,
+    ),
+    *in_each(
+        "mask not handed to the layers",
+        {name: ("layer(x, mask=mask)", "layer(x)") for name in ("numpy", "torch", "tensorflow")},
+        "transformer",
+        ENCODER,
+    ),
+    *in_each(
+        "learned positions off by one",
+        {
+            "numpy": ("self.weight[: x.shape[1]]", "self.weight[1 : x.shape[1] + 1]"),
+            "torch": ("self.weight[: x.shape[1]]", "self.weight[1 : x.shape[1] + 1]"),
+            "tensorflow": ("self.weight[: tf.shape(x)[1]]", "self.weight[1 : tf.shape(x)[1] + 1]"),
+        },
+        "positional",
+        ENCODER,
+    ),
+    *in_each(
+        "segments ignored",
+        {
+            "numpy": ("self.segment(segments)))", "self.segment(np.zeros_like(ids))))"),
+            "torch": ("self.segment(segments))))", "self.segment(torch.zeros_like(ids)))))"),
+            "tensorflow": ("self.segment(segments))))", "self.segment(tf.zeros_like(ids)))))"),
+        },
+        "bert",
+        BERT,
+    ),
+    *in_each(
+        "pooler on the last token",
+        {name: ("self.pooler(last_hidden[:, 0])", "self.pooler(last_hidden[:, -1])") for name in ("numpy", "torch", "tensorflow")},
+        "bert",
+        BERT,
+    ),
+    *in_each(
+        "tanh of the pooler dropped",
+        {
+            "numpy": ("np.tanh(self.pooler(last_hidden[:, 0]))", "self.pooler(last_hidden[:, 0])"),
+            "torch": ("torch.tanh(self.pooler(last_hidden[:, 0]))", "self.pooler(last_hidden[:, 0])"),
+            "tensorflow": ("tf.tanh(self.pooler(last_hidden[:, 0]))", "self.pooler(last_hidden[:, 0])"),
+        },
+        "bert",
+        BERT,
+    ),
+    *in_each(
+        "bias of the tied decoder dropped",
+        {
+            "numpy": ("@ table.T + self.bias", "@ table.T"),
+            "torch": ("table, self.bias)", "table)"),
+            "tensorflow": (", table) + self.bias", ", table)"),
+        },
+        "bert",
+        BERT,
+    ),
+    *in_each(
+        "epsilon of BERT's encoder left at the default",
+        {name: ("            norm_eps=config.norm_eps,\n", "") for name in ("numpy", "torch", "tensorflow")},
+        "bert",
+        "test_against_transformers.py",
+    ),
+    # one of a kind: NumPy
+    Bug("maximum not subtracted", "numpy/attention.py", "np.exp(scores - scores.max(axis=-1, keepdims=True))",
+        "np.exp(scores)", PROPERTIES, "numpy and softmax"),
+    Bug("kept weights not scaled up", "numpy/attention.py", ">= dropout) / (1.0 - dropout)", ">= dropout)",
+        DROPOUT, "numpy"),
+    Bug("keeps what it should drop", "numpy/attention.py", "size=weights.shape) >= dropout",
+        "size=weights.shape) < dropout", DROPOUT, "numpy"),
+    Bug("fused: empty row not zero", "numpy/attention.py", "        exp *= mask\n", "        pass\n", PROPERTIES, "numpy"),
+    Bug("fused: scale forgotten", "numpy/attention.py", "(q / math.sqrt(q.shape[-1])) @", "q @", ATTENTION, "numpy"),
+    Bug("epsilon outside of the root", "numpy/layers.py", "np.sqrt(variance + self.eps)",
+        "(np.sqrt(variance) + self.eps)", ENCODER, "numpy"),
+    Bug("variance over n - 1", "numpy/layers.py", "(centred**2).mean(axis=-1, keepdims=True)",
+        "(centred**2).sum(axis=-1, keepdims=True) / (x.shape[-1] - 1)", ENCODER, "numpy"),
+    Bug("approximate GELU", "numpy/layers.py", "x * (1.0 + erf(x / np.sqrt(2.0))) / 2.0",
+        "x * (1.0 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2.0", ENCODER, "numpy"),
+    Bug("linear layer with the weight transposed", "numpy/layers.py", "x @ self.weight.T + self.bias",
+        "x @ self.weight.reshape(self.weight.shape[::-1]) + self.bias", ENCODER, "numpy"),
+    Bug("state handed out without a copy", "numpy/state.py", "getattr(owner, attribute).copy()",
+        "getattr(owner, attribute)", STATE, "numpy and copy"),
+    # one of a kind: PyTorch
+    Bug("approximate GELU", "torch/transformer.py", '"gelu": F.gelu',
+        '"gelu": lambda x: F.gelu(x, approximate="tanh")', ENCODER, "torch"),
+    Bug("epsilon of the second normalisation left at the default", "torch/transformer.py",
+        "self.norm2 = nn.LayerNorm(d_model, norm_eps)", "self.norm2 = nn.LayerNorm(d_model)", ENCODER, "torch"),
+    Bug("the two dropouts confused", "torch/transformer.py", "n_heads, attention_dropout, attention)\n        self.norm1",
+        "n_heads, dropout, attention)\n        self.norm1", DROPOUT, "torch"),
+    Bug("dropout of the residual itself", "torch/transformer.py", "x = x + self.dropout(attended)",
+        "x = self.dropout(x + attended)", DROPOUT, "torch"),
+    Bug("dropout after the feed-forward forgotten", "torch/transformer.py", "self.norm2(x + self.dropout(self.feed_forward(x)))",
+        "self.norm2(x + self.feed_forward(x))", DROPOUT, "torch"),
+    Bug("embeddings without dropout", "torch/bert.py", "return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))",
+        "return self.norm(self.position(self.token(ids) + self.segment(segments)))", DROPOUT, "torch"),
+    Bug("a loaded model is left in training mode", "torch/bert.py", "attention, **changes).eval()",
+        "attention, **changes)", STATE, "torch and evaluation"),
+    Bug("sinusoids off by one", "torch/positional.py", "self.table[: x.shape[1]]", "self.table[-x.shape[1] :]",
+        ENCODER, "torch"),
+    Bug("gradient cut at the projections", "torch/attention.py", "self.split(self.v_proj(v))",
+        "self.split(self.v_proj(v.detach()))", GRADIENTS),
+    Bug("argument renamed", "torch/transformer.py", "def forward(self, x, mask=None, return_layers=False)",
+        "def forward(self, x, mask=None, return_layers=True)", API),
+    # one of a kind: TensorFlow
+    Bug("approximate GELU", "tensorflow/transformer.py", "approximate=False", "approximate=True", ENCODER, "tensorflow"),
+    Bug("Keras's own epsilon", "tensorflow/layers.py", "LayerNormalization(epsilon=eps)", "LayerNormalization()",
+        ENCODER, "tensorflow"),
+    Bug("weights set without transposing", "tensorflow/state.py", "values[name].T if transposed",
+        "values[name].reshape(variable.shape) if transposed", ENCODER, "tensorflow"),
+    Bug("weights read without transposing", "tensorflow/state.py", "variable.numpy().T if transposed",
+        "variable.numpy() if transposed", STATE, "tensorflow"),
+    Bug("gain and shift confused", "tensorflow/state.py", '(("gamma", "weight", False), ("beta", "bias", False))',
+        '(("gamma", "bias", False), ("beta", "weight", False))', ENCODER, "tensorflow"),
+    Bug("the classifier without dropout", "tensorflow/bert.py", "self.classifier(self.dropout(pooled))",
+        "self.classifier(pooled)", DROPOUT, "tensorflow"),
+    Bug("gradient cut at the embeddings", "tensorflow/bert.py", "self.token(ids) + self.segment(segments)",
+        "self.token(ids) + tf.stop_gradient(self.segment(segments))", GRADIENTS),
+    Bug("fresh weights too wide", "tensorflow/bert.py", "        _initialise(self, config.init_std)\n", "", BERT, "tensorflow"),
+    # neutral modules
+    Bug("causal mask hides the token itself", "masks.py", "(s <= t)", "(s < t)", UNIT_MASKS),
+    Bug("causal mask shows one token of the future", "masks.py", "(s <= t)", "(s <= t + 1)", UNIT_MASKS),
+    Bug("causal mask puts the queries first", "masks.py", "np.arange(n_keys - n_queries, n_keys)",
+        "np.arange(n_queries)", PROPERTIES, "last_ones"),
+    Bug("padding mask the wrong way round", "masks.py", "(ids != pad_id)", "(ids == pad_id)", PROPERTIES, "padded"),
+    Bug("padding mask hides queries and not keys", "masks.py", "[:, None, None, :]", "[:, None, :, None]", BERT, "numpy"),
+    Bug("angles by the half of the features", "positions.py", "-np.arange(0, d_model, 2) / d_model",
+        "-np.arange(0, d_model, 2) / (d_model // 2)", UNIT_POSITIONS),
+    Bug("sine and cosine swapped", "positions.py", "[np.sin(angles), np.cos(angles)]", "[np.cos(angles), np.sin(angles)]",
+        ENCODER, "sinusoidal"),
+    Bug("sines first and cosines after them", "positions.py", "np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(max_len, d_model)",
+        "np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)", UNIT_POSITIONS),
+    Bug("positions counted from one", "positions.py", "np.arange(max_len)[:, None]", "np.arange(1, max_len + 1)[:, None]",
+        UNIT_POSITIONS),
+    Bug("key and query swapped in the table of names, both ways alike", "weights.py",
+        '''self.query.{p}": "encoder.layers.{n}.attention.q_proj.{p}",
+    "encoder.layer.{n}.attention.self.key.{p}": "encoder.layers.{n}.attention.k_proj.{p}"''',
+        '''self.query.{p}": "encoder.layers.{n}.attention.k_proj.{p}",
+    "encoder.layer.{n}.attention.self.key.{p}": "encoder.layers.{n}.attention.q_proj.{p}"''',
+        "test_against_transformers.py", "random and torch"),
+    Bug("normalisations swapped in the table of names", "weights.py",
+        'output.LayerNorm.{p}": "encoder.layers.{n}.norm1.{p}"',
+        'output.LayerNorm.{p}": "encoder.layers.{n}.norm2.{p}"', UNIT_WEIGHTS),
+    Bug("gamma and beta swapped", "weights.py", 're.sub(r"gamma$", "weight", re.sub(r"beta$", "bias",',
+        're.sub(r"gamma$", "bias", re.sub(r"beta$", "weight",', STATE, "old_names and numpy"),
+    Bug("missing weights let through", "weights.py", 'missing = [name for name in expected if name not in state and not',
+        'missing = [name for name in expected if name in () and not', STATE, "numpy"),
+    Bug("unknown weights let through", "weights.py", "if name not in expected and not name.startswith(unused)]",
+        "if name in () and not name.startswith(unused)]", STATE, "numpy"),
+    Bug("shapes not compared", "weights.py", "if name in state and tuple(state[name].shape) != tuple(shape)",
+        "if name in state and tuple(state[name].shape) == ()", ERRORS, "numpy and from_pretrained"),
+    Bug("the two dropouts confused in the config", "config.py", '"dropout": "hidden_dropout_prob",\n    "attention_dropout": "attention_probs_dropout_prob"',
+        '"dropout": "attention_probs_dropout_prob",\n    "attention_dropout": "hidden_dropout_prob"', UNIT_CONFIG),
+    Bug("unsupported settings let through", "config.py", "if settings.get(key, value) != value:", "if key is None:", UNIT_CONFIG),
+    Bug("heads that do not divide d_model", "checks.py", "or d_model % n_heads:", "or d_model < n_heads:", ERRORS, "numpy and constructors"),
+    Bug("the id after the last one", "checks.py", "high >= size", "high > size", ERRORS, "numpy and test_bert"),
+    Bug("the longest sequence refused", "checks.py", "length > max_len", "length >= max_len", PROPERTIES, "full_length"),
+    Bug("masks of numbers let through", "checks.py", 'if "bool" not in str(mask_dtype):', "if mask_dtype is None:", ERRORS, "mask"),
+    Bug("a batch of one broadcast over many", "checks.py", "return a is None or b is None or a == b",
+        "return a is None or b is None or a == b or b == 1", ERRORS, "numpy"),
+    Bug("NaN as a dropout", "checks.py", "if not 0.0 <= dropout < 1.0:", "if dropout < 0.0 or dropout >= 1.0:", "../unit/test_checks.py"),
+    Bug("changes of the config forgotten", "pretrained.py", "**changes)\n", ")\n", STATE, "asked and numpy"),
+    Bug("encoder of a headed model saved without its prefix", "pretrained.py", 'else "bert."', 'else ""',
+        "test_against_transformers.py", "our_saved and numpy"),
+    Bug("a neutral module imports a framework", "masks.py", "import numpy as np\n", "import numpy as np\nimport torch\n",
+        "test_import_borders.py", "neutral"),
+]  # fmt: skip
