@@ -20,9 +20,8 @@ help:            ## list these targets
 
 book: ready      ## build the book and say where it is
 	@$(PY) -m course_lib.data fetch
-	@"$(BIN)/jupyter-book" build . -W -n --keep-going --quiet
-	@echo
-	@echo "The book stands in _build/html. Open file://$(CURDIR)/_build/html/index.html in a browser,"
+	@"$(BIN)/jupyter-book" build . -W -n --keep-going --quiet >/dev/null
+	@echo "The book stands in _build/html: open file://$(CURDIR)/_build/html/index.html in a browser,"
 	@echo "or run 'python3 -m http.server --directory _build/html' and open http://localhost:8000/"
 
 test: ready      ## check the style, then run every test
