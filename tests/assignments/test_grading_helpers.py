@@ -1,5 +1,6 @@
 """course_lib.grading by itself: what it lets through, what it stops, and what it says."""
 
+import io
 import logging
 import os
 import subprocess
@@ -95,6 +96,16 @@ def test_nothing_a_student_writes_gets_out(noise, capfd):
     assert capfd.readouterr() == ("", "")
     os.write(2, b"afterwards")
     assert capfd.readouterr().err == "afterwards"
+
+
+def test_a_log_handler_made_earlier_writes_nothing_either():
+    written = io.StringIO()
+    logger = logging.Logger("a student's")
+    logger.addHandler(logging.StreamHandler(written))  # as one that holds the old standard error
+    with contained():
+        logger.warning("inside")
+    logger.warning("outside")
+    assert written.getvalue() == "outside\n"
 
 
 @pytest.mark.parametrize(
