@@ -7,6 +7,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+
 from course_lib import plotting
 from course_lib.show import progress
 
