@@ -281,7 +281,7 @@ BUGS = [
     Bug("causal mask puts the queries first", "masks.py", "np.arange(n_keys - n_queries, n_keys)",
         "np.arange(n_queries)", PROPERTIES, "last_ones"),
     Bug("padding mask the wrong way round", "masks.py", "(ids != pad_id)", "(ids == pad_id)", PROPERTIES, "padded"),
-    Bug("padding mask hides queries and not keys", "masks.py", "[:, None, None, :]", "[:, None, :, None]", BERT, "numpy"),
+    Bug("padding mask hides queries and not keys", "masks.py", "[:, None, None, :]", "[:, None, :, None]", PROPERTIES, "padded"),
     Bug("angles by the half of the features", "positions.py", "-np.arange(0, d_model, 2) / d_model",
         "-np.arange(0, d_model, 2) / (d_model // 2)", UNIT_POSITIONS),
     Bug("sine and cosine swapped", "positions.py", "[np.sin(angles), np.cos(angles)]", "[np.cos(angles), np.sin(angles)]",

@@ -14,6 +14,7 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before the frameworks are imported: no th
 os.environ["TF_NUM_INTRAOP_THREADS"] = "1"
 os.environ["TF_NUM_INTEROP_THREADS"] = "1"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed here, and some take a second to import
 
 import gc
 import json
@@ -64,7 +65,7 @@ def import_frameworks():
 
 def plant(bug, folder):
     """Copy course_lib into the folder with the bug in it."""
-    shutil.copytree(ROOT / "course_lib", folder / "course_lib", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "course_lib", folder / "course_lib")  # with what Python has compiled
     if bug is None:
         return
     path = folder / "course_lib" / bug.file
@@ -72,6 +73,8 @@ def plant(bug, folder):
     if text.count(bug.old) != 1:
         raise ValueError(f"{bug.file}: the text of the bug {bug.name!r} occurs {text.count(bug.old)} times, not once")
     path.write_text(text.replace(bug.old, bug.new), encoding="utf-8")
+    for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+        compiled.unlink()
 
 
 def run_tests(folder, arguments):

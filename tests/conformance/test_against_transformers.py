@@ -11,6 +11,7 @@ import torch
 import transformers
 from backends import NUMPY
 from numpy.testing import assert_allclose
+from safetensors.torch import load_file
 from transformers import BertConfig as TheirConfig
 
 from course_lib import data
@@ -114,6 +115,9 @@ def test_our_saved_model_opens_in_transformers_with_equal_outputs(backend, name,
     )
     assert not any(report[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), report
     compare(backend, ours, theirs.eval(), *random_batch(4, CONFIGS["small"]))
+    theirs.save_pretrained(tmp_path / "theirs")  # and the two files hold the same names
+    names = [set(load_file(tmp_path / part / "model.safetensors")) for part in ("model", "theirs")]
+    assert names[0] == names[1]
     automatic = transformers.AutoModel if name == "BertModel" else None
     if automatic is not None:
         assert type(automatic.from_pretrained(tmp_path / "model")).__name__ == name

@@ -7,14 +7,13 @@ import states
 from numpy.testing import assert_allclose
 
 from course_lib.config import BertConfig
-from course_lib.masks import padding_mask
 
 CONFIG = BertConfig(
     vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_segments=3, n_classes=4, dropout=0.5
 )
 IDS = np.array([[2, 5, 12, 1, 7], [9, 4, 4, 0, 0]])
 SEGMENTS = np.array([[0, 0, 1, 1, 2], [1, 1, 0, 0, 0]])
-MASK = padding_mask(IDS)
+MASK = (IDS != 0)[:, None, None, :]
 SIZES = (CONFIG.n_layers, CONFIG.n_heads)
 
 ARCHITECTURES = {
