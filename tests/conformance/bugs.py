@@ -21,6 +21,11 @@ ATTENTION, ENCODER, BERT = "test_attention_values.py", "test_encoder_values.py",
 DROPOUT, PROPERTIES, STATE = "test_dropout.py", "test_properties.py", "test_state_and_checkpoints.py"
 ERRORS, GRADIENTS, API = "test_errors.py", "test_gradients.py", "test_same_api.py"
 UNIT_MASKS, UNIT_WEIGHTS = "../unit/test_masks.py", "../unit/test_weights.py"
+# the last lines of TensorFlow's plain attention; the second keeps them apart from the fused one
+TF_WEIGHTS = (
+    "softmax(tf.where(mask, scores, scores.dtype.min)) * tf.cast(mask, scores.dtype)\n"
+    "    return AttentionOutput(tf.matmul(_drop(weights, dropout), v), weights)"
+)
 UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
 
 
@@ -48,6 +53,7 @@ BUGS = [
         {
             "numpy": ("k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])", "k.swapaxes(-1, -2) / q.shape[-1]"),
             "torch": ("k.transpose(-2, -1) / math.sqrt(q.shape[-1])", "k.transpose(-2, -1) / q.shape[-1]"),
+            "tensorflow": ("transpose_b=True) / math.sqrt(q.shape[-1])", "transpose_b=True) / q.shape[-1]"),
         },
         "attention",
         ATTENTION,
@@ -67,6 +73,7 @@ BUGS = [
         {
             "numpy": ("np.where(mask, scores, np.finfo", "np.where(~mask, scores, np.finfo"),
             "torch": ("scores.masked_fill(~mask,", "scores.masked_fill(mask,"),
+            "tensorflow": (TF_WEIGHTS, TF_WEIGHTS.replace("where(mask", "where(~mask")),
         },
         "attention",
         ATTENTION,
@@ -76,6 +83,7 @@ BUGS = [
         {
             "numpy": ("np.finfo(scores.dtype).min)) * mask", "np.finfo(scores.dtype).min))"),
             "torch": ("torch.finfo(scores.dtype).min)) * mask", "torch.finfo(scores.dtype).min))"),
+            "tensorflow": (TF_WEIGHTS, TF_WEIGHTS.replace(" * tf.cast(mask, scores.dtype)", "")),
         },
         "attention",
         PROPERTIES,
@@ -85,6 +93,7 @@ BUGS = [
         {
             "numpy": ("np.finfo(scores.dtype).min)) * mask", "0.0)) * mask"),
             "torch": ("torch.finfo(scores.dtype).min)) * mask", "0.0)) * mask"),
+            "tensorflow": (TF_WEIGHTS, TF_WEIGHTS.replace("scores.dtype.min", "0.0")),
         },
         "attention",
         ATTENTION,
@@ -112,6 +121,7 @@ BUGS = [
                 "return x.transpose(1, 2).flatten(2)",
                 "return x.reshape(x.shape[0], x.shape[2], self.d_model)",
             ),
+            "tensorflow": ("tf.reshape(tf.transpose(x, (0, 2, 1, 3)), ", "tf.reshape(x, "),
         },
         "attention",
         ATTENTION,
@@ -260,6 +270,8 @@ BUGS = [
         "self.split(self.v_proj(v.detach()))", GRADIENTS),
     Bug("argument renamed", "torch/transformer.py", "def forward(self, x, mask=None, return_layers=False)",
         "def forward(self, x, mask=None, return_layers=True)", API),
+    Bug("fused: mask forgotten", "torch/attention.py", "attn_mask=mask", "attn_mask=None", ATTENTION, "torch"),
+    Bug("fused: dropout forgotten", "torch/attention.py", "dropout_p=dropout", "dropout_p=0.0", DROPOUT, "torch"),
     # one of a kind: TensorFlow
     Bug("approximate GELU", "tensorflow/transformer.py", "approximate=False", "approximate=True", ENCODER, "tensorflow"),
     Bug("Keras's own epsilon", "tensorflow/layers.py", "LayerNormalization(epsilon=eps)", "LayerNormalization()",
@@ -275,6 +287,8 @@ BUGS = [
     Bug("gradient cut at the embeddings", "tensorflow/bert.py", "self.token(ids) + self.segment(segments)",
         "self.token(ids) + tf.stop_gradient(self.segment(segments))", GRADIENTS),
     Bug("fresh weights too wide", "tensorflow/bert.py", "        _initialise(self, config.init_std)\n", "", BERT, "tensorflow"),
+    Bug("the mask travels on as Keras's", "tensorflow/layers.py", "        return None\n", "        return previous_mask\n", "test_tensorflow_graph.py", "travel"),
+    Bug("lengths frozen in a compiled function", "tensorflow/positional.py", "x + tf.cast(self.weight[: tf.shape(x)[1]], x.dtype)", "x + tf.cast(self.weight[:5], x.dtype)", "test_tensorflow_graph.py"),
     # neutral modules
     Bug("causal mask hides the token itself", "masks.py", "(s <= t)", "(s < t)", UNIT_MASKS),
     Bug("causal mask shows one token of the future", "masks.py", "(s <= t)", "(s <= t + 1)", UNIT_MASKS),
