@@ -3,20 +3,24 @@
   const findings = [];
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   // The canvas turns every notation of a colour into red, green, blue and opacity.
-  const parse = (colour) => {
+  const once = (compute, known = new Map()) => (key) => {
+    if (!known.has(key)) known.set(key, compute(key));
+    return known.get(key);
+  };
+  const parse = once((colour) => {
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = colour;
     canvas.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
     return [r, g, b, a / 255];
-  };
+  });
   const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
-  const background = (element) => {
+  const background = once((element) => {
     const own = parse(getComputedStyle(element).backgroundColor);
     if (own[3] === 1) return own;
     const below = element.parentElement ? background(element.parentElement) : [255, 255, 255, 1];
     return over(own, below);
-  };
+  });
   const luminance = ([r, g, b]) => {
     const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
     return 0.2126 * x + 0.7152 * y + 0.0722 * z;

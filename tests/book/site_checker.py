@@ -122,6 +122,7 @@ FOLLOW = """async (scheme) => {
 def open_window(browser: Browser, base: str) -> Iterator[BrowserContext]:
     """A window whose pages share a cache; closed at the end."""
     context = browser.new_context(base_url=base, viewport=WIDE, color_scheme="light", reduced_motion="reduce")
+    context.set_default_timeout(120_000)  # milliseconds; a busy machine is slow, not wrong
     context.add_init_script(STILL)
     try:
         yield context

@@ -88,6 +88,8 @@ def test_every_page_of_the_toc_is_there(site):
     assert [name for name in listed if not (site / f"{name}.html").is_file()] == []
     lectures = sorted(path.with_suffix("").relative_to(ROOT).as_posix() for path in ROOT.glob("notebooks/*.ipynb"))
     assert [name for name in lectures if name not in listed] == [], "a lecture that the book leaves out"
+    welcome = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
+    assert [name for name in lectures if name not in welcome] == [], "a lecture that the welcome page leaves out"
 
 
 @pytest.fixture
