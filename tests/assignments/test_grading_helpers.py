@@ -100,8 +100,9 @@ def test_nothing_a_student_writes_gets_out(noise, capfd):
 
 def test_a_log_handler_made_earlier_writes_nothing_either():
     written = io.StringIO()
-    logger = logging.Logger("a student's")
-    logger.addHandler(logging.StreamHandler(written))  # as one that holds the old standard error
+    logger = logging.getLogger("a student's")
+    logger.propagate = False
+    logger.handlers = [logging.StreamHandler(written)]  # as one that holds the old standard error
     with contained():
         logger.warning("inside")
     logger.warning("outside")
