@@ -1,0 +1,93 @@
+"""What `make bench` compares: data, no code that runs."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One thing that is timed."""
+
+    label: str
+    framework: str  # "torch" or "tensorflow": the worker's module
+    build: str  # the function in that module
+    settings: dict = field(default_factory=dict)  # joined to the figure's job
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Subjects against a peer on the same inputs and weights; every ratio is subject / peer."""
+
+    name: str
+    job: dict
+    peer: Subject
+    subjects: tuple[Subject, ...]
+    targets: dict[str, float]  # by label; no entry, no mark
+    memory: bool = False  # also the peak memory; then every process is fresh
+
+
+def attention_figures(sizes: dict, lengths) -> list[Figure]:
+    """MultiHeadAttention against the frameworks' own: forward, and forward and backward; with and without padding."""
+    sides = [
+        ("nn.MultiheadAttention", "torch", {}, "eager"),
+        ("keras.layers.MultiHeadAttention", "tensorflow", {"jit": False}, "tf.function"),
+        ("keras.layers.MultiHeadAttention", "tensorflow", {"jit": True}, "XLA"),
+    ]
+    figures = []
+    for peer_name, framework, settings, mode in sides:
+        peer = Subject(peer_name, framework, "peer_attention", settings)
+        fused = Subject("fused_attention", framework, "our_attention", {"attention": "fused", **settings})
+        plain = Subject("attention", framework, "our_attention", {"attention": "plain", **settings})
+        for length in lengths:
+            for task, target in (("forward", 1.0), ("train", 0.95)):
+                for masked in (False, True):
+                    what = "forward" if task == "forward" else "forward and backward"
+                    name = f"{peer_name}, {mode}, T={length}, {what}, {'padding' if masked else 'no mask'}"
+                    job = {**sizes, "T": length, "task": task, "masked": masked}
+                    figures.append(Figure(name, job, peer, (fused, plain), {"fused_attention": target}))
+    return figures
+
+
+def bert_figures(sizes: dict) -> list[Figure]:
+    """BERT (MiniLM) against transformers, and TensorFlow's fine-tuning step against PyTorch's."""
+    peer = Subject("transformers", "torch", "peer_bert")
+    fused = Subject("fused_attention", "torch", "our_bert", {"attention": "fused"})
+    plain = Subject("attention", "torch", "our_bert", {"attention": "plain"})
+    xla = Subject("TensorFlow, fused_attention, XLA", "tensorflow", "our_bert", {"attention": "fused", "jit": True})
+    graph = Subject(
+        "TensorFlow, fused_attention, tf.function", "tensorflow", "our_bert", {"attention": "fused", "jit": False}
+    )
+    size = f"B={sizes['B']}, T={sizes['T']}"
+    return [
+        Figure(
+            f"transformers, BERT inference, {size}",
+            {**sizes, "task": "forward"},
+            peer,
+            (fused, plain),
+            {"fused_attention": 1.0},
+            memory=True,
+        ),
+        Figure(
+            f"transformers, BERT fine-tuning step, {size}",
+            {**sizes, "task": "train"},
+            peer,
+            (fused, plain),
+            {"fused_attention": 1.0},
+            memory=True,
+        ),
+        Figure(
+            f"our PyTorch, BERT fine-tuning step, {size}",
+            {**sizes, "task": "train"},
+            Subject("PyTorch, fused_attention", "torch", "our_bert", {"attention": "fused"}),
+            (xla, graph),
+            {"TensorFlow, fused_attention, XLA": 1.0},
+            memory=True,
+        ),
+    ]
+
+
+def all_figures() -> list[Figure]:
+    """The figures at the sizes of the marks."""
+    return [
+        *attention_figures({"B": 8, "d_model": 256, "n_heads": 8}, lengths=(128, 512)),
+        *bert_figures({"B": 32, "T": 64}),
+    ]

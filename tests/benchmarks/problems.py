@@ -1,0 +1,77 @@
+"""The inputs and weights of every comparison, drawn with NumPy so that each subject gets the same ones."""
+
+import numpy as np
+
+SEED = 2017
+
+
+def attention_problem(job: dict) -> dict:
+    """Self-attention: weights under our names, the input x (B, T, d_model), its cotangent, and who is padding.
+
+    Parameters
+    ----------
+    job : sizes B, T, d_model, n_heads; `masked`, whether the last tokens of a sequence are padding
+
+    Returns
+    -------
+    dict : state (our names, (d_out, d_in)), x and gradient (B, T, d_model), real (B, T) or None.
+    """
+    rng = np.random.default_rng(SEED)
+    batch, length, d_model = job["B"], job["T"], job["d_model"]
+    state = {}
+    for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+        state[f"{name}.weight"] = normal(rng, d_model, d_model) / np.float32(np.sqrt(d_model))
+        state[f"{name}.bias"] = normal(rng, d_model)
+    lengths = np.linspace(length // 2, length, batch).astype(int)
+    return {
+        "state": state,
+        "x": normal(rng, batch, length, d_model),
+        "gradient": normal(rng, batch, length, d_model),
+        "real": np.arange(length) < lengths[:, None] if job["masked"] else None,
+    }
+
+
+def bert_problem(job: dict, vocab_size: int, d_model: int, n_classes: int = 2) -> dict:
+    """A padded batch of reviews' worth of ids, its labels, and a classifier to put on top of the checkpoint.
+
+    Parameters
+    ----------
+    job : sizes B and T; lengths run evenly from T / 2 to T
+
+    Returns
+    -------
+    dict : ids (B, T), real (B, T), labels (B,), classifier.weight (n_classes, d_model), classifier.bias.
+    """
+    rng = np.random.default_rng(SEED)
+    batch, length = job["B"], job["T"]
+    ids = rng.integers(1, vocab_size, (batch, length))
+    real = np.arange(length) < np.linspace(length // 2, length, batch).astype(int)[:, None]
+    return {
+        "ids": np.where(real, ids, 0),
+        "real": real,
+        "labels": rng.integers(0, n_classes, batch),
+        "classifier.weight": 0.02 * normal(rng, n_classes, d_model),
+        "classifier.bias": np.zeros(n_classes, np.float32),
+    }
+
+
+def attention_flops(job: dict) -> float:
+    """Floating-point operations in the matrix products of one call: four projections, q k^T and weights v.
+
+    The backward pass needs two products for each one of the forward pass.
+    """
+    tokens, d_model = job["B"] * job["T"], job["d_model"]
+    forward = 4 * 2 * tokens * d_model**2 + 2 * 2 * tokens * job["T"] * d_model
+    return forward * (3 if job["task"] == "train" else 1)
+
+
+def bert_flops(job: dict, n_layers: int, d_model: int, d_ff: int) -> float:
+    """The same for the encoder's layers; embeddings, pooler and classifier are below a thousandth of it."""
+    tokens = job["B"] * job["T"]
+    layer = 4 * 2 * tokens * d_model**2 + 2 * 2 * tokens * job["T"] * d_model + 2 * 2 * tokens * d_model * d_ff
+    return n_layers * layer * (3 if job["task"] == "train" else 1)
+
+
+def normal(rng, *shape):
+    """float32 standard normal numbers."""
+    return rng.standard_normal(shape).astype(np.float32)

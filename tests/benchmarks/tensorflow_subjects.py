@@ -1,0 +1,124 @@
+"""What is timed in TensorFlow: our layers and `keras.layers.MultiHeadAttention`; see torch_subjects.py.
+
+Every call is compiled: by `tf.function`, and by XLA when the job says so.
+"""
+
+import numpy as np
+from problems import attention_problem, bert_problem
+
+import course_lib.tensorflow as ours  # before TensorFlow itself: it keeps the start-up banner quiet
+
+import keras  # isort: skip
+import tensorflow as tf  # isort: skip
+
+ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
+LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
+
+
+def set_threads(n: int) -> None:
+    """Let TensorFlow compute with n threads."""
+    tf.config.threading.set_intra_op_parallelism_threads(n)
+    tf.config.threading.set_inter_op_parallelism_threads(n)
+
+
+def gemm(size: int):
+    """A square matrix product in float32: the function that runs it."""
+    a, b = tf.random.normal((size, size)), tf.random.normal((size, size))
+    return lambda: tf.matmul(a, b).numpy()
+
+
+def our_attention(job):
+    """MultiHeadAttention of course_lib, with the attention function that the job names."""
+    problem = attention_problem(job)
+    layer = ours.MultiHeadAttention(job["d_model"], job["n_heads"], attention=ATTENTION[job["attention"]])
+    ours.set_state(layer, problem["state"])
+    mask = None if problem["real"] is None else tf.constant(problem["real"][:, None, None, :])
+    forward = lambda x, training: layer(x, x, x, mask=mask, training=training)[0]  # noqa: E731
+    return _attention(job, problem, layer.trainable_variables, forward)
+
+
+def peer_attention(job):
+    """keras.layers.MultiHeadAttention as it is: no weights returned, so it takes its dot_product_attention."""
+    problem = attention_problem(job)
+    d_model, n_heads = job["d_model"], job["n_heads"]
+    layer = keras.layers.MultiHeadAttention(n_heads, d_model // n_heads)
+    layer.build((None, None, d_model), (None, None, d_model))
+    parts = {"q": layer.query_dense, "k": layer.key_dense, "v": layer.value_dense, "out": layer.output_dense}
+    for name, part in parts.items():
+        part.kernel.assign(problem["state"][f"{name}_proj.weight"].T.reshape(part.kernel.shape))
+        part.bias.assign(problem["state"][f"{name}_proj.bias"].reshape(part.bias.shape))
+    mask = None if problem["real"] is None else tf.constant(problem["real"][:, None, :])
+    forward = lambda x, training: layer(query=x, value=x, attention_mask=mask, training=training)  # noqa: E731
+    return _attention(job, problem, layer.trainable_variables, forward)
+
+
+def _attention(job, problem, variables, forward):
+    x, gradient = tf.constant(problem["x"]), tf.constant(problem["gradient"])
+
+    @tf.function(jit_compile=job["jit"])
+    def infer(x):
+        return forward(x, False)
+
+    @tf.function(jit_compile=job["jit"])
+    def train(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            output = forward(x, True)
+        return output, tape.gradient(output, [x, *variables], output_gradients=gradient)
+
+    def call():
+        return infer(x) if job["task"] == "forward" else train(x)
+
+    def outputs():
+        if job["task"] == "forward":
+            return {"output": call().numpy()}
+        output, (d_x, *rest) = call()
+        found = {"output": output.numpy(), "d x": d_x.numpy()}
+        return {**found, "norm of the gradient": tf.linalg.global_norm(rest).numpy()}
+
+    return call, outputs
+
+
+def our_bert(job):
+    """BertForSequenceClassification of course_lib; a fine-tuning step is one compiled function."""
+    model = ours.BertForSequenceClassification.from_pretrained(
+        "minilm-l6", new=["classifier"], attention=ATTENTION[job["attention"]]
+    )
+    problem = bert_problem(job, model.config.vocab_size, model.config.d_model)
+    model.classifier.kernel.assign(problem["classifier.weight"].T)
+    model.classifier.bias.assign(problem["classifier.bias"])
+    ids, labels = tf.constant(problem["ids"]), tf.constant(problem["labels"])
+    mask = tf.constant(problem["real"][:, None, None, :])
+    variables = model.trainable_variables
+    optimizer = keras.optimizers.AdamW(LEARNING_RATE, weight_decay=WEIGHT_DECAY, epsilon=1e-8)
+    optimizer.build(variables)
+
+    def gradients(ids, labels, training):
+        with tf.GradientTape() as tape:
+            logits = model(ids, mask=mask, training=training).logits
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+        return loss, tape.gradient(loss, variables)
+
+    @tf.function(jit_compile=job["jit"])
+    def infer(ids):
+        return model(ids, mask=mask, training=False).logits
+
+    @tf.function(jit_compile=job["jit"])
+    def train(ids, labels):
+        loss, slopes = gradients(ids, labels, True)
+        optimizer.apply(slopes, variables)
+        return loss
+
+    def call():
+        return infer(ids) if job["task"] == "forward" else train(ids, labels)
+
+    def outputs():
+        if job["task"] == "forward":
+            return {"logits": call().numpy()}
+        loss, slopes = gradients(ids, labels, False)
+        which = next(i for i, v in enumerate(variables) if v is model.classifier.kernel)
+        found = {"loss": loss.numpy(), "d classifier": np.ascontiguousarray(slopes[which].numpy().T)}
+        dense = [tf.convert_to_tensor(slope) for slope in slopes]
+        return {**found, "norm of the gradient": tf.linalg.global_norm(dense).numpy()}
+
+    return call, outputs

@@ -1,0 +1,75 @@
+"""The benchmarks at tiny sizes: every process starts, the outputs are compared, the ratios come out. No timing."""
+
+import json
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import compare
+import run
+from figures import Figure, Subject, all_figures, attention_figures
+from problems import attention_flops
+
+TINY = {"B": 2, "d_model": 8, "n_heads": 2}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with compare.Pool(threads=1) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
+def test_ratios_come_out_of_tiny_sizes(pool, framework):
+    every = [f for f in attention_figures(TINY, lengths=(4,)) if f.peer.framework == framework and f.job["masked"]]
+    # each subject is a process that loads its framework: one beside the peer is enough here
+    figures = [replace(f, subjects=f.subjects[:1]) for f in every if f.job["task"] == "train"]
+    results = [result for f in figures for result in compare.compare(f, pool, seconds=0.0, rounds=2)]
+    assert len(results) == 2 * len(figures) > 0
+    for result in results:
+        assert 0 < result["low"] <= result["ratio"] <= result["high"] < math.inf
+        assert result["share"] > 0
+        assert result["verdict"] in (("met", "missed") if result["subject"] == "fused_attention" else ("",))
+    assert "| fused_attention |" in run.markdown("a machine", json.loads(json.dumps(results)))
+
+
+def test_subjects_that_compute_something_else_are_not_timed(pool):
+    # a subject that forgets the padding
+    job = {**TINY, "T": 4, "task": "forward", "masked": True}
+    peer = Subject("peer", "torch", "peer_attention")
+    wrong = Subject("wrong", "torch", "our_attention", {"attention": "plain", "masked": False})
+    with pytest.raises(AssertionError, match="output of wrong differs"):
+        compare.compare(Figure("a wrong figure", job, peer, (wrong,), {}), pool, seconds=0.0, rounds=1)
+
+
+def test_a_process_that_dies_says_why():
+    with compare.Pool(threads=1) as pool:
+        nonsense = Subject("nonsense", "torch", "no_such_function")
+        with pytest.raises(RuntimeError, match="no_such_function"):
+            compare.compare(Figure("a broken figure", TINY, nonsense, (), {}), pool, seconds=0.0, rounds=1)
+
+
+def test_the_verdict_goes_by_what_the_table_shows():
+    assert compare.verdict(0.954, 0.95) == "met"
+    assert compare.verdict(0.956, 0.95) == "missed"
+    assert compare.verdict(0.5, None) == compare.verdict(None, 0.95) == ""
+
+
+def test_operations_of_one_attention_counted_by_hand():
+    # B=2 sequences of T=4 tokens: 4 projections of 8 x 8, q k^T and weights v over 2 x 4 features; 2 per product
+    projections = 4 * 2 * (8 * 8 * 8)
+    pairs = 2 * 2 * (2 * 4 * 4 * 8)
+    assert attention_flops({**TINY, "T": 4, "task": "forward"}) == projections + pairs
+    assert attention_flops({**TINY, "T": 4, "task": "train"}) == 3 * (projections + pairs)
+
+
+def test_every_mark_is_a_figure():
+    marks = [(figure.name, label) for figure in all_figures() for label in figure.targets]
+    assert len(marks) == len(set(marks)) == 27
+    for figure in all_figures():
+        assert set(figure.targets) <= {subject.label for subject in figure.subjects}
