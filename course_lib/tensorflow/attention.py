@@ -49,14 +49,40 @@ def fused_attention(q, k, v, mask=None, dropout=0.0):
     """The same numbers as `attention` by fewer passes over the (T, S) scores, without returning the weights.
 
     Parameters, errors and output as for `attention`; the weights are None.
+
+    The passes saved: q is scaled and not the scores, the mask enters as one added bias, an empty row is zeroed in the
+    context, and the gradient of softmax needs the sum over s of w_ts dL/dw_ts. That sum equals the product of the
+    context's row with its own gradient, d_v terms for S (Dao et al. 2022, appendix B.2).
     """
     q, k, v, mask = _checked(q, k, v, mask, dropout)
-    scores = tf.matmul(q * (1.0 / math.sqrt(q.shape[-1])), k, transpose_b=True)  # (..., T, S)
-    if mask is None:
+    scale = 1.0 / math.sqrt(q.shape[-1])
+
+    @tf.custom_gradient
+    def attend(q, k, v):
+        scaled = q * scale
+        scores = tf.matmul(scaled, k, transpose_b=True)  # (..., T, S)
+        if mask is not None:
+            # half of the most negative number: a score may be added to it without an overflow
+            scores += tf.where(mask, tf.zeros((), scores.dtype), scores.dtype.min / 2)
         weights = softmax(scores)
-    else:
-        weights = softmax(tf.where(mask, scores, scores.dtype.min)) * tf.cast(mask, scores.dtype)
-    return AttentionOutput(tf.matmul(_drop(weights, dropout), v), None)
+        keep = 1.0 if dropout == 0.0 else _drop(tf.ones_like(weights), dropout)  # 0, or 1 / (1 - dropout)
+        context = tf.matmul(weights * keep, v)
+
+        def gradient(d_context):
+            row_sums = tf.reduce_sum(d_context * context, axis=-1, keepdims=True)  # (..., T, 1)
+            d_weights = tf.matmul(d_context, v, transpose_b=True) * keep
+            d_scores = weights * (d_weights - row_sums)
+            d_q = scale * tf.matmul(d_scores, k)
+            d_k = tf.matmul(d_scores, scaled, transpose_a=True)
+            d_v = tf.matmul(weights * keep, d_context, transpose_a=True)
+            return d_q, d_k, d_v
+
+        return context, gradient
+
+    context = attend(q, k, v)
+    if mask is not None:
+        context *= tf.cast(tf.reduce_any(tf.experimental.numpy.atleast_1d(mask), -1, keepdims=True), context.dtype)
+    return AttentionOutput(context, None)
 
 
 def _checked(q, k, v, mask, dropout):
