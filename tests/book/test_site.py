@@ -176,7 +176,7 @@ def test_the_reader_can_choose_light_or_dark(page):
 def test_search_finds_a_page(page):
     page.goto("search.html?q=softmax")
     first = page.locator("#search-results li a").first
-    first.wait_for(timeout=10_000)
+    first.wait_for(timeout=60_000)
     first.click()
     page.wait_for_load_state()
     assert "softmax" in page.locator("article").first.inner_text().lower()
