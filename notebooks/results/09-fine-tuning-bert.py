@@ -19,12 +19,11 @@ import torch
 from course_lib.baselines import tfidf
 from course_lib.batching import head_and_tail
 from course_lib.config import BertConfig
-from course_lib.data import reviews
+from course_lib.data import resolve, reviews
 from course_lib.metrics import accuracy
 from course_lib.tokenization import Tokenizer
 from course_lib.torch import BertForSequenceClassification, fused_attention
 from course_lib.torch.training import predict, train
-from course_lib.weights import find_checkpoint, read_checkpoint
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -71,7 +70,7 @@ def figures(run: Run) -> dict:
     tokenizer = Tokenizer.from_pretrained("minilm-l6")
     torch.manual_seed(run.seed)
     if run.start == "scratch":
-        settings, _ = read_checkpoint(find_checkpoint("minilm-l6"))
+        settings = json.loads((resolve("minilm-l6") / "config.json").read_text())
         model = BertForSequenceClassification(BertConfig.from_hugging_face(settings), attention=fused_attention)
     else:
         model = BertForSequenceClassification.from_pretrained(
