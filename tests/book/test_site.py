@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from site_checker import inspect_links, inspect_page, open_browser, open_window, pages_of, serve
+from site_checker import inspect_links, inspect_page, open_window, pages_of, serve
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,19 +17,14 @@ def site(tmp_path_factory) -> Path:
     if ready := os.environ.get("BOOK_SITE"):
         return Path(ready)
     out = tmp_path_factory.mktemp("book")
-    command = [sys.executable, "-m", "jupyter_book", "build", str(ROOT), "--path-output", str(out)]
+    jupyter_book = Path(sys.executable).with_name("jupyter-book")  # the package cannot be run with -m
+    command = [str(jupyter_book), "build", str(ROOT), "--path-output", str(out)]
     # Warnings are errors, and so are references that cannot be resolved.
     built = subprocess.run(
         [*command, "-W", "-n", "--keep-going"], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
     assert built.returncode == 0, f"the book does not build cleanly:\n{built.stdout[-2000:]}\n{built.stderr[-4000:]}"
     return out / "_build" / "html"
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with open_browser() as running:
-        yield running
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 import site_checker
-from site_checker import Finding, find_chromium, inspect_links, inspect_page, open_browser, open_window, serve
+from site_checker import Finding, find_chromium, inspect_links, inspect_page, open_window, serve
 
 SQUARE = base64.b64encode(
     b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
@@ -74,10 +74,10 @@ GOOD = {
 
 
 @pytest.fixture(scope="module")
-def inspect(tmp_path_factory):
+def inspect(tmp_path_factory, browser):
     """A function of (head, body): the findings of a page made of them."""
     folder = tmp_path_factory.mktemp("pages")
-    with serve(folder) as base, open_browser() as browser, open_window(browser, base) as window:
+    with serve(folder) as base, open_window(browser, base) as window:
         numbers = itertools.count()
 
         def run(head: str, body: str) -> list[Finding]:
