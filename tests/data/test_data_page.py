@@ -28,6 +28,8 @@ def build(folder, text):
                 "extensions": ["myst_parser", "sphinxcontrib.bibtex", "data_registry"],
                 "bibtex_bibfiles": ["references.bib"],
                 "nitpicky": True,
+                # said here because Sphinx's default is one dict, which other tests' extensions add to
+                "source_suffix": {".md": "markdown"},
             }
             folders = (str(source), None, str(out), str(folder / "doctrees"), "html")
             app = Sphinx(*folders, confoverrides=config, status=None, warning=warnings, freshenv=True)
