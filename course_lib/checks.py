@@ -109,6 +109,63 @@ def check_choice(name: str, value, choices) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
 
 
+def check_labels(logits_shape, labels_shape, smoothing: float) -> None:
+    """Raise ValueError unless logits are (B, T, V), labels (B, T), and `smoothing` a probability in [0, 1)."""
+    logits, labels = tuple(logits_shape), tuple(labels_shape)
+    if len(logits) != 3 or len(labels) != 2 or not all(map(_same, logits, labels)):
+        raise ValueError(
+            f"logits must have shape (B, T, V) and labels (B, T); got logits {_show(logits)}, labels {_show(labels)}"
+        )
+    if not 0.0 <= smoothing < 1.0:
+        raise ValueError(f"smoothing is a probability in [0, 1), got {smoothing}")
+
+
+def check_recurrence(x_shape, d_in: int, mask_shape=None, mask_dtype=None) -> None:
+    """Check what a recurrent network reads: x (B, T, d_in), T > 0, and a mask (B, T), True = a real token.
+
+    Raises
+    ------
+    ValueError : x of another shape or without a step, or not one place of the mask for each step.
+    TypeError : a mask that is not boolean.
+    """
+    check_features("x", x_shape, d_in)
+    x = tuple(x_shape)
+    if x[1] == 0:
+        raise ValueError(f"a recurrent network needs at least one step, got x {_show(x)}")
+    if mask_shape is None:
+        return
+    if "bool" not in str(mask_dtype):
+        raise TypeError(f"the mask must be boolean with True = a real token, got {mask_dtype}; write `ids != pad_id`")
+    mask = tuple(mask_shape)
+    if len(mask) != 2 or not (_same(mask[0], x[0]) and _same(mask[1], x[1])):
+        raise ValueError(f"the mask must have one place for each step, {_show(x[:2])}; got {_show(mask)}")
+
+
+def check_step(x_shape, d_in: int) -> None:
+    """Raise ValueError unless the input of one step has the shape (B, d_in)."""
+    x = tuple(x_shape)
+    if len(x) != 2 or not _same(x[1], d_in):
+        raise ValueError(f"x must have shape (B, {d_in}), got {_show(x)}")
+
+
+def check_state(state, n_states: int, n_rows: int | None, d_hidden: int) -> None:
+    """Check a recurrent state: a tuple of n_states arrays (B, d_hidden).
+
+    Raises
+    ------
+    TypeError : a state that is no tuple or list.
+    ValueError : another number of arrays, or another shape.
+    """
+    if not isinstance(state, (tuple, list)):
+        raise TypeError(f"the state must be a tuple of arrays, got {type(state).__name__}; write (h,) for a single one")
+    shapes = [tuple(part.shape) for part in state]
+    if len(shapes) != n_states or not all(
+        len(shape) == 2 and _same(shape[0], n_rows) and _same(shape[1], d_hidden) for shape in shapes
+    ):
+        expected = f"{n_states} of shape {_show((n_rows, d_hidden))}"
+        raise ValueError(f"the state must hold {expected}; got {', '.join(map(_show, shapes)) or 'none'}")
+
+
 def _same(a, b) -> bool:
     return a is None or b is None or a == b
 

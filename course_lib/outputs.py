@@ -41,3 +41,18 @@ class ClassifierOutput(NamedTuple):
     logits: Any  # (B, n_classes)
     hidden: tuple | None
     weights: tuple | None
+
+
+class LossOutput(NamedTuple):
+    """Of `cross_entropy`: numbers of the framework, without axes."""
+
+    loss: Any  # what training minimises, a mean over the real tokens
+    nll: Any  # the mean negative log-likelihood of the real tokens, in nats; exp of it is the perplexity
+    n_tokens: Any  # real tokens
+
+
+class RNNOutput(NamedTuple):
+    """Of `RNN`, and of the functions that run a cell along a sequence."""
+
+    outputs: Any  # (B, T, d_hidden); bidirectional (B, T, 2 d_hidden) = [forward, backward]
+    state: tuple  # after the last real step, as many as the cell has: (B, d_hidden), bidirectional (B, 2 d_hidden)

@@ -3,6 +3,7 @@
 from course_lib.numpy.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.numpy.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions
+from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.numpy.state import get_state, set_state
 from course_lib.numpy.transformer import Encoder, EncoderLayer, FeedForward
 
@@ -13,12 +14,18 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GRUCell",
+    "LSTMCell",
     "LearnedPositions",
     "MultiHeadAttention",
+    "RNN",
+    "RNNCell",
     "SinusoidalPositions",
     "attention",
+    "fused",
     "fused_attention",
     "get_state",
     "set_state",
     "softmax",
+    "unrolled",
 ]

@@ -4,6 +4,7 @@ from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports Tenso
 from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions
+from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.transformer import Encoder, EncoderLayer, FeedForward
 
@@ -14,12 +15,18 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GRUCell",
+    "LSTMCell",
     "LearnedPositions",
     "MultiHeadAttention",
+    "RNN",
+    "RNNCell",
     "SinusoidalPositions",
     "attention",
+    "fused",
     "fused_attention",
     "get_state",
     "set_state",
     "softmax",
+    "unrolled",
 ]

@@ -11,6 +11,7 @@ import torch as _torch
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions
+from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.torch.state import get_state, set_state
 from course_lib.torch.transformer import Encoder, EncoderLayer, FeedForward
 
@@ -24,12 +25,18 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GRUCell",
+    "LSTMCell",
     "LearnedPositions",
     "MultiHeadAttention",
+    "RNN",
+    "RNNCell",
     "SinusoidalPositions",
     "attention",
+    "fused",
     "fused_attention",
     "get_state",
     "set_state",
     "softmax",
+    "unrolled",
 ]

@@ -11,7 +11,8 @@ from backends import BACKENDS, NUMPY
 from course_lib.config import BertConfig
 
 CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
-MODULES = ["attention", "positional", "transformer", "bert", "state"]
+MODULES = ["attention", "positional", "transformer", "bert", "rnn", "state"]
+METHODS = ["from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state"]
 NAMES = sorted(NUMPY.lib.__all__)
 
 
@@ -29,7 +30,7 @@ def signatures(backend, thing):
     if not inspect.isclass(thing):
         return {"call": described(thing)}
     found = {"constructor": described(thing.__init__), "call": described(getattr(thing, CALLS[backend.name]))}
-    for method in ("from_pretrained", "save_pretrained", "split", "merge"):
+    for method in METHODS:
         if hasattr(thing, method):
             found[method] = described(getattr(thing, method))
     return found

@@ -1,0 +1,270 @@
+"""Recurrent cells, written out, and the network that runs one along a sequence, in one direction or in both."""
+
+import warnings
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from course_lib.checks import check_choice, check_recurrence, check_state, check_step
+from course_lib.outputs import RNNOutput
+
+# on a GPU the kernels copy our four weights together at every call, and say so
+warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+
+
+class Cell(nn.Module):
+    """What the cells share: four weights in PyTorch's layout, and a step made of two products and their combination.
+
+    The product with the input does not wait for the state, so a caller may compute it for all steps at once.
+    Fresh weights are uniform within 1 / sqrt(d_hidden), as PyTorch's.
+
+    Parameters
+    ----------
+    d_in : features of the input
+    d_hidden : features of the output, and of each array of the state
+    """
+
+    n_gates, n_states = 1, 1
+    kernel = None  # what `fused` calls
+
+    def __init__(self, d_in: int, d_hidden: int):
+        super().__init__()
+        self.d_in, self.d_hidden = d_in, d_hidden
+        bound = d_hidden**-0.5
+        self.weight_ih = nn.Parameter(torch.empty(self.n_gates * d_hidden, d_in).uniform_(-bound, bound))
+        self.weight_hh = nn.Parameter(torch.empty(self.n_gates * d_hidden, d_hidden).uniform_(-bound, bound))
+        self.bias_ih = nn.Parameter(torch.empty(self.n_gates * d_hidden).uniform_(-bound, bound))
+        self.bias_hh = nn.Parameter(torch.empty(self.n_gates * d_hidden).uniform_(-bound, bound))
+
+    def forward(self, x, state):
+        """One step: x (B, d_in) and a tuple of states (B, d_hidden) -> the next states, the first is the output h."""
+        check_step(x.shape, self.d_in)
+        check_state(state, self.n_states, x.shape[0], self.d_hidden)
+        return self.combine(self.project(x), self.recur(state[0]), state)
+
+    def project(self, x):
+        """W_ih x + b_ih: (..., d_in) -> (..., n_gates d_hidden)."""
+        return F.linear(x, self.weight_ih, self.bias_ih)
+
+    def recur(self, h):
+        """W_hh h + b_hh: (B, d_hidden) -> (B, n_gates d_hidden)."""
+        return F.linear(h, self.weight_hh, self.bias_hh)
+
+    def combine(self, projected, recurred, state):
+        """The two products (B, n_gates d_hidden) and the states (B, d_hidden) -> the next states."""
+        raise NotImplementedError
+
+    def initial_state(self, x):
+        """Zeros (B, d_hidden), one for each state, for the B rows of x."""
+        return tuple(x.new_zeros(x.shape[0], self.d_hidden) for _ in range(self.n_states))
+
+
+class RNNCell(Cell):
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh): the simple recurrent network (Elman 1990, figure 2).
+
+    Parameters, weights and call as for `Cell`: x (B, d_in) and (h,) -> (h',).
+    """
+
+    kernel = staticmethod(torch.rnn_tanh)
+
+    def combine(self, projected, recurred, state):
+        return (torch.tanh(projected + recurred),)
+
+
+class GRUCell(Cell):
+    """The gated recurrent unit (Cho et al. 2014, eqs. 5 to 8): two gates, for what of h is used and what is kept::
+
+        r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)
+        z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
+        n = tanh(W_in x + b_in + r * (W_hn h + b_hn))
+        h' = (1 - z) * n + z * h
+
+    The reset gate acts after the product with W_hn, as in PyTorch and in Keras's `reset_after=True`; the paper
+    multiplies h by it before. The rows of the weights stand in the order r, z, n.
+
+    Parameters, weights and call as for `Cell`: x (B, d_in) and (h,) -> (h',).
+    """
+
+    n_gates = 3
+    kernel = staticmethod(torch.gru)
+
+    def combine(self, projected, recurred, state):
+        (h,) = state
+        r_x, z_x, n_x = projected.chunk(3, dim=-1)
+        r_h, z_h, n_h = recurred.chunk(3, dim=-1)
+        r = torch.sigmoid(r_x + r_h)
+        z = torch.sigmoid(z_x + z_h)
+        n = torch.tanh(n_x + r * n_h)
+        return ((1.0 - z) * n + z * h,)
+
+
+class LSTMCell(Cell):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997, section 4): a memory c that changes by addition::
+
+        i = sigmoid(W_ii x + b_ii + W_hi h + b_hi)
+        f = sigmoid(W_if x + b_if + W_hf h + b_hf)
+        g = tanh(W_ig x + b_ig + W_hg h + b_hg)
+        o = sigmoid(W_io x + b_io + W_ho h + b_ho)
+        c' = f * c + i * g
+        h' = o * tanh(c')
+
+    The forget gate f is that of Gers et al. 2000; the paper has f = 1. The rows of the weights stand in the order
+    i, f, g, o.
+
+    Parameters, weights and call as for `Cell`: x (B, d_in) and (h, c) -> (h', c').
+    """
+
+    n_gates, n_states = 4, 2
+    kernel = staticmethod(torch.lstm)
+
+    def combine(self, projected, recurred, state):
+        _, c = state
+        i, f, g, o = (projected + recurred).chunk(4, dim=-1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
+
+
+CELLS = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
+
+
+def unrolled(cell, x, mask=None, state=None):
+    """Run a cell along a sequence, step by step: the definition.
+
+    Parameters
+    ----------
+    cell : an `RNNCell`, a `GRUCell` or an `LSTMCell`
+    x : inputs, shape (B, T, d_in)
+    mask : boolean (B, T), True = a real token; a step at padding keeps the state. None: all are real
+    state : tuple of (B, d_hidden) before the first step; zeros when None
+
+    Returns
+    -------
+    RNNOutput : outputs (B, T, d_hidden), the h after each step, and the state after the last one.
+
+    Raises
+    ------
+    ValueError : wrong shapes, or no step at all.
+    TypeError : a mask that is not boolean, a state that is no tuple.
+    """
+    x, mask, state = _checked(cell, x, mask, state)
+    outputs = []
+    for t, x_t in enumerate(x.unbind(1)):
+        new = cell(x_t, state)
+        state = new if mask is None else _where(mask[:, t], new, state)
+        outputs.append(state[0])
+    return RNNOutput(torch.stack(outputs, dim=1), state)
+
+
+def fused(cell, x, mask=None, state=None):
+    """The same numbers as `unrolled` from PyTorch's own kernels, those behind `nn.RNN`, `nn.GRU` and `nn.LSTM`.
+
+    Parameters, errors and output as for `unrolled`: x (B, T, d_in) -> outputs (B, T, d_hidden), state.
+    """
+    x, mask, state = _checked(cell, x, mask, state)
+    if mask is None:
+        outputs, state = _kernel(cell, state, x)
+        return RNNOutput(outputs, state)
+    # the real tokens move to the front, each sequence is read to its own end, and its outputs move back;
+    # a step at padding repeats the output before it
+    counts = mask.cumsum(1)  # (B, T): real tokens so far
+    order = torch.argsort(mask.int(), dim=1, descending=True, stable=True)
+    lengths = counts[:, -1]
+    packed = pack_padded_sequence(
+        x.gather(1, order[..., None].expand_as(x)), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
+    )
+    start = tuple(part.index_select(0, packed.sorted_indices) for part in state)
+    outputs, last = _kernel(cell, start, packed.data, packed.batch_sizes)
+    outputs = PackedSequence(outputs, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices)
+    outputs, _ = pad_packed_sequence(outputs, batch_first=True)
+    outputs = torch.cat([state[0][:, None], outputs], dim=1)
+    outputs = outputs.gather(1, counts[..., None].expand(-1, -1, cell.d_hidden))
+    last = tuple(part.index_select(0, packed.unsorted_indices) for part in last)
+    return RNNOutput(outputs, _where(lengths > 0, last, state))
+
+
+def _kernel(cell, state, x, batch_sizes=None):
+    hidden = [part.contiguous()[None] for part in state]  # one layer
+    hidden = hidden[0] if cell.n_states == 1 else hidden
+    weights = [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
+    # biases, 1 layer, no dropout, whether a gradient will be asked for, one direction
+    options = (weights, True, 1, 0.0, torch.is_grad_enabled(), False)
+    if batch_sizes is None:
+        outputs, *last = cell.kernel(x, hidden, *options, True)  # the batch is the first axis
+    else:
+        outputs, *last = cell.kernel(x, batch_sizes, hidden, *options)
+    return outputs, tuple(part[0] for part in last)
+
+
+def _checked(cell, x, mask, state):
+    if mask is None:
+        check_recurrence(x.shape, cell.d_in)
+    else:
+        mask = torch.as_tensor(mask, device=x.device)
+        check_recurrence(x.shape, cell.d_in, mask.shape, mask.dtype)
+    if state is None:
+        return x, mask, cell.initial_state(x)
+    check_state(state, cell.n_states, x.shape[0], cell.d_hidden)
+    return x, mask, tuple(state)
+
+
+def _where(real, new, old):
+    return tuple(torch.where(real[:, None], a, b) for a, b in zip(new, old, strict=True))
+
+
+class RNN(nn.Module):
+    """A cell along a sequence; bidirectional, a second cell from its end to its beginning.
+
+    Bidirectional outputs are [forward, backward] (Bahdanau et al. 2015, section 3.2): each holds its token with
+    all that stands before it and all that comes after it.
+
+    Parameters
+    ----------
+    d_in : features of the inputs
+    d_hidden : features of each direction's output
+    cell : "rnn", "gru" or "lstm"
+    bidirectional : whether a second cell reads backwards
+    run : what runs a cell along a sequence, `unrolled` or `fused`
+
+    Raises
+    ------
+    ValueError : an unknown cell.
+    """
+
+    def __init__(self, d_in: int, d_hidden: int, cell: str = "gru", bidirectional: bool = False, run=unrolled):
+        super().__init__()
+        check_choice("cell", cell, CELLS)
+        self.d_in, self.d_hidden, self.run = d_in, d_hidden, run
+        self.forward_cell = CELLS[cell](d_in, d_hidden)
+        self.backward_cell = CELLS[cell](d_in, d_hidden) if bidirectional else None
+
+    def forward(self, x, mask=None, state=None):
+        """Read a batch of sequences.
+
+        Parameters
+        ----------
+        x : shape (B, T, d_in)
+        mask : boolean (B, T), True = a real token; padding changes nothing, wherever it stands
+        state : tuple of (B, d_hidden), bidirectional (B, 2 d_hidden), to start from; zeros when None
+
+        Returns
+        -------
+        RNNOutput : outputs (B, T, d_hidden) and state, tuple of (B, d_hidden); bidirectional, 2 d_hidden of each.
+
+        Raises
+        ------
+        ValueError, TypeError : as for `unrolled`.
+        """
+        if self.backward_cell is None:
+            return self.run(self.forward_cell, x, mask, state)
+        ahead, back = None, None
+        if state is not None:
+            check_state(state, self.forward_cell.n_states, x.shape[0], 2 * self.d_hidden)
+            ahead, back = zip(*(part.chunk(2, dim=-1) for part in state), strict=True)
+        outputs, last = self.run(self.forward_cell, x, mask, ahead)
+        # padding keeps the state, so a sequence turned round may begin with it
+        turned = None if mask is None else torch.as_tensor(mask, device=x.device).flip(1)
+        backward, first = self.run(self.backward_cell, x.flip(1), turned, back)
+        both = tuple(torch.cat(pair, dim=-1) for pair in zip(last, first, strict=True))
+        return RNNOutput(torch.cat([outputs, backward.flip(1)], dim=-1), both)
