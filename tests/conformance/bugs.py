@@ -336,4 +336,9 @@ BUGS = [
         "test_against_transformers.py", "our_saved and numpy"),
     Bug("a neutral module imports a framework", "masks.py", "import numpy as np\n", "import numpy as np\nimport torch\n",
         "test_import_borders.py", "neutral"),
+    Bug("fused gradient: dropout's mask forgotten", "tensorflow/attention.py", "d_weights = tf.matmul(d_context, v, transpose_b=True) * keep", "d_weights = tf.matmul(d_context, v, transpose_b=True)", "test_dropout.py"),
+    Bug("fused gradient: row sums not subtracted", "tensorflow/attention.py", "weights * (d_weights - row_sums)", "weights * d_weights", GRADIENTS),
+    Bug("fused gradient: scale missing from the queries", "tensorflow/attention.py", "d_q = scale * tf.matmul(d_scores, k)", "d_q = tf.matmul(d_scores, k)", GRADIENTS),
+    Bug("fused gradient: scale missing from the keys", "tensorflow/attention.py", "_transposed_product(d_scores, q, scale)", "_transposed_product(d_scores, q, 1.0)", GRADIENTS),
+    Bug("fused gradient: the values' without dropout", "tensorflow/attention.py", "_transposed_product(weights * keep, scale * d_context, 1.0 / scale)", "_transposed_product(weights, scale * d_context, 1.0 / scale)", "test_dropout.py"),
 ]  # fmt: skip
