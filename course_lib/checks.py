@@ -80,18 +80,18 @@ def check_even(d_model: int) -> None:
         raise ValueError(f"sinusoidal positions need an even d_model of 2 or more, got {d_model}")
 
 
-def check_ids(name: str, shape, is_integer: bool, low: int, high: int, size: int) -> None:
+def check_ids(name: str, shape, is_integer: bool, low: int, high: int, size: int, axes: str = "(B, T)") -> None:
     """Check a batch of ids by its shape, its kind and its smallest and largest id.
 
     Raises
     ------
     TypeError : ids that are not integers.
-    ValueError : ids without the two axes (B, T), or ids outside 0 ... size - 1.
+    ValueError : ids with other axes than `axes`, "(B, T)" or "(B,)", or ids outside 0 ... size - 1.
     """
     if not is_integer:
         raise TypeError(f"{name} must be integers")
-    if len(tuple(shape)) != 2:
-        raise ValueError(f"{name} must have shape (B, T), got {_show(tuple(shape))}")
+    if len(tuple(shape)) != len(axes.strip("(,)").split(",")):
+        raise ValueError(f"{name} must have shape {axes}, got {_show(tuple(shape))}")
     if low < 0 or high >= size:
         raise ValueError(f"{name} must lie in 0 ... {size - 1}, got ids from {low} to {high}")
 
@@ -164,6 +164,46 @@ def check_state(state, n_states: int, n_rows: int | None, d_hidden: int) -> None
     ):
         expected = f"{n_states} of shape {_show((n_rows, d_hidden))}"
         raise ValueError(f"the state must hold {expected}; got {', '.join(map(_show, shapes)) or 'none'}")
+
+
+def check_score(query_shape, keys_shape, d_query: int, d_key: int) -> None:
+    """Raise ValueError unless query is (B, T, d_query), keys (B, S, d_key), of one batch."""
+    check_features("query", query_shape, d_query)
+    keys = tuple(keys_shape)
+    if len(keys) != 3 or not _same(keys[-1], d_key):
+        raise ValueError(f"keys must have shape (B, S, {d_key}), got {_show(keys)}")
+    if not _same(tuple(query_shape)[0], keys[0]):
+        raise ValueError(f"query and keys need the same batch, got {_show(tuple(query_shape))} and {_show(keys)}")
+
+
+def check_same_features(d_query: int, d_key: int) -> None:
+    """Raise ValueError unless queries and keys have the same number of features."""
+    if d_query != d_key:
+        raise ValueError(f"a dot product needs d_query = d_key, got {d_query} and {d_key}; 'general' takes any two")
+
+
+def check_halves(d_hidden: int) -> None:
+    """Raise ValueError unless d_hidden is even and positive: each direction of the encoder gets a half."""
+    if d_hidden < 2 or d_hidden % 2:
+        raise ValueError(f"an encoder of two directions needs an even d_hidden of 2 or more, got {d_hidden}")
+
+
+def check_pairs(source_shape, target_shape) -> None:
+    """Raise ValueError unless source and target ids are as many sequences, none of them without a token."""
+    source, target = tuple(source_shape), tuple(target_shape)
+    if not _same(source[0], target[0]):
+        raise ValueError(f"there must be one target for each source, got {_show(source)} and {_show(target)}")
+    if target[1] == 0:
+        raise ValueError(f"targets need at least the start token, got target_ids {_show(target)}")
+
+
+def check_continuation(ids_shape, n_rows: int, n_read: int) -> None:
+    """Raise ValueError unless ids (N, t) continue the N rows read so far by at least one token."""
+    shape = tuple(ids_shape)
+    if len(shape) != 2 or shape[0] != n_rows:
+        raise ValueError(f"ids must have shape ({n_rows}, t), got {_show(shape)}; `reorder` chooses other rows")
+    if shape[1] <= n_read:
+        raise ValueError(f"{n_read} tokens of each row are read already, so ids need more; got {_show(shape)}")
 
 
 def _same(a, b) -> bool:

@@ -2,6 +2,7 @@
 
 from course_lib.numpy.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.numpy.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.numpy.losses import cross_entropy
 from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions
 from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.numpy.state import get_state, set_state
@@ -22,6 +23,7 @@ __all__ = [
     "RNNCell",
     "SinusoidalPositions",
     "attention",
+    "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",

@@ -3,6 +3,7 @@
 from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports TensorFlow without the banner
 from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions
 from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.tensorflow.state import get_state, set_state
@@ -23,6 +24,7 @@ __all__ = [
     "RNNCell",
     "SinusoidalPositions",
     "attention",
+    "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",

@@ -105,7 +105,8 @@ def _transposed_product(large, small, factor):
 
 
 def _drop(weights, dropout):
-    return weights if dropout == 0.0 else tf.nn.dropout(weights, dropout)
+    # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach
+    return weights if dropout == 0.0 else keras.random.dropout(weights, dropout)
 
 
 class MultiHeadAttention(ExplicitMask, keras.layers.Layer):

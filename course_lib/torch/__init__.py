@@ -10,6 +10,7 @@ import torch as _torch
 
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.torch.losses import cross_entropy
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions
 from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.torch.state import get_state, set_state
@@ -33,6 +34,7 @@ __all__ = [
     "RNNCell",
     "SinusoidalPositions",
     "attention",
+    "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",

@@ -1,0 +1,40 @@
+"""Cross-entropy over the real tokens of a padded batch, with label smoothing (Szegedy et al. 2016, section 7)."""
+
+import tensorflow as tf
+
+from course_lib.checks import check_labels
+from course_lib.outputs import LossOutput
+
+
+def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
+    """-sum_v q(v) log p(v), a mean over the real tokens; q is (1 - smoothing) on the label, the rest on all V alike.
+
+    Szegedy et al. 2016, section 7, with the uniform distribution; Vaswani et al. 2017 take smoothing = 0.1
+    (section 5.4). Without smoothing it is the negative log-likelihood.
+
+    Parameters
+    ----------
+    logits : shape (B, T, V)
+    labels : integers, shape (B, T)
+    pad_id : the label that does not count
+    smoothing : probability that is spread over the V tokens
+
+    Returns
+    -------
+    LossOutput : loss, nll and n_tokens; zeros for a batch of padding alone.
+
+    Raises
+    ------
+    ValueError : shapes that do not fit, or a smoothing outside [0, 1).
+    """
+    logits, labels = tf.convert_to_tensor(logits), tf.convert_to_tensor(labels)
+    check_labels(logits.shape, labels.shape, smoothing)
+    real = labels != pad_id  # (B, T)
+    nll = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.where(real, labels, 0), logits)  # (B, T)
+    losses = nll
+    if smoothing != 0.0:
+        uniform = tf.reduce_logsumexp(logits, axis=-1) - tf.reduce_mean(logits, axis=-1)  # mean of -log p
+        losses = (1.0 - smoothing) * nll + smoothing * uniform
+    n_tokens = tf.math.count_nonzero(real)
+    n, real = tf.cast(tf.maximum(n_tokens, 1), logits.dtype), tf.cast(real, logits.dtype)
+    return LossOutput(tf.reduce_sum(losses * real) / n, tf.reduce_sum(nll * real) / n, n_tokens)

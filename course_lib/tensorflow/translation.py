@@ -1,0 +1,177 @@
+"""Training a translation model in TensorFlow: one compiled step with teacher forcing, validation, exact resumption."""
+
+from collections.abc import Callable, Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from course_lib.checkpoints import part
+from course_lib.tensorflow.losses import cross_entropy
+from course_lib.tensorflow.state import get_state, set_state
+from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
+
+# ids (B, S) and (B, T) of any length: with the shapes of the first batch, TensorFlow would trace anew for every other
+IDS = tf.TensorSpec((None, None), tf.int64)
+
+
+def make_optimizer(model):
+    """Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (Vaswani et al. 2017, section 5.3); `train` sets the rate."""
+    optimizer = keras.optimizers.Adam(learning_rate=0.0, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    optimizer.build(model.trainable_variables)
+    return optimizer
+
+
+def train(
+    model,
+    batches: Callable[[int], Sequence],
+    validation: Sequence | None = None,
+    rate: float | Callable[[int], float] = 1e-3,
+    smoothing: float = 0.1,
+    max_norm: float | None = None,
+    epochs: int | None = None,
+    steps: int | None = None,
+    seconds: float | None = None,
+    validate_every: int | None = None,
+    patience: int | None = None,
+    checkpoint=None,
+    save_every: float = 60.0,
+    seed: int = 0,
+    progress: bool = True,
+    jit_compile: bool = False,
+) -> History:
+    """Train a translation model in place with teacher forcing and leave its best weights set.
+
+    A training that was killed goes on exactly where it was saved: call this again, with a model of the same sizes and
+    the same arguments. One that is over is loaded; with higher limits it goes on.
+
+    Parameters
+    ----------
+    model : `model(source_ids (B, S), target_ids (B, T))` has `logits` (B, T, V); with a `pad_id`, or a config with one
+    batches : epoch (counted from 0) -> its batches, each of source ids (B, S) and target ids (B, T) with start and end
+    validation : held-out batches of the same kind; decide over the best weights and when patience is over
+    rate : of Adam; a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
+    smoothing : of the labels
+    max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
+    epochs, steps, seconds : limits; whichever comes first. Validation and saving do not count as time
+    validate_every : updates between two validations; None validates at the end of each epoch
+    patience : validations without a better one until training stops; None never stops early
+    checkpoint : a folder to save to and resume from
+    save_every : seconds between two times of saving
+    seed : of dropout; the order of the batches is theirs
+    progress : show a bar
+    jit_compile : compile with XLA, which does so once for every new (B, S, T); for batches of few different shapes
+
+    Returns
+    -------
+    History : losses, validations, and times.
+
+    Raises
+    ------
+    ValueError : no limit, a limit that is not positive, an epoch without batches.
+    CheckpointError : `checkpoint` holds a training with another model, other settings or other data.
+    """
+    settings = {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
+    limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
+    saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
+    run = Run(batches, pad_id_of(model), **limits, validate_every=validate_every, **saving, progress=progress)
+    optimizer = make_optimizer(model)
+    step = make_train_step(model, optimizer, smoothing, max_norm, jit_compile)
+    random_state = seeded(step, seed)
+    measure = make_measure(model) if validation is not None else None
+    if (saved := run.resume()) is not None:
+        restore(model, optimizer, random_state, saved)
+    for batch in run:
+        optimizer.learning_rate.assign(rate(run.step) if callable(rate) else rate)
+        run.record(step(*map(tf.convert_to_tensor, batch)))
+        validate = validation is not None and run.validation_is_due()
+        if validate or run.saving_is_due():
+            with run.paused():
+                if validate:
+                    _, nll, accuracy = evaluate(model, validation, measure)
+                    run.validated(nll, accuracy, lambda: get_state(model))
+                if run.saving_is_due():
+                    run.save(snapshot(model, optimizer, random_state))
+    if run.best is not None:
+        set_state(model, run.best_weights)
+    return run.history()
+
+
+def make_train_step(model, optimizer, smoothing: float = 0.1, max_norm: float | None = None, jit_compile=False):
+    """One update as a function traced once: (source (B, S), inputs (B, T), labels (B, T)) -> the loss, a tensor."""
+    pad_id, variables = pad_id_of(model), model.trainable_variables
+
+    @tf.function(input_signature=[IDS, IDS, IDS], jit_compile=jit_compile)
+    def train_step(source, inputs, labels):
+        with tf.GradientTape() as tape:
+            loss = cross_entropy(model(source, inputs, training=True).logits, labels, pad_id, smoothing).loss
+        # an embedding's gradient comes as a list of rows, in which a row may stand twice: summed before its norm
+        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, [v.value for v in variables])]
+        if max_norm is not None:
+            gradients, _ = tf.clip_by_global_norm(gradients, max_norm)
+        optimizer.apply(gradients)
+        return loss
+
+    return train_step
+
+
+def make_measure(model):
+    """A batch's counts as a function traced once: ids as for the step -> (tokens, summed nll, right), float64 (3,)."""
+    pad_id = pad_id_of(model)
+
+    @tf.function(input_signature=[IDS, IDS, IDS])
+    def measure(source, inputs, labels):
+        logits = model(source, inputs, training=False).logits
+        _, nll, n_tokens = cross_entropy(logits, labels, pad_id)
+        right = tf.math.count_nonzero((tf.argmax(logits, -1) == labels) & (labels != pad_id))
+        n_tokens, right = tf.cast(n_tokens, tf.float64), tf.cast(right, tf.float64)
+        return tf.stack([n_tokens, tf.cast(nll, tf.float64) * n_tokens, right])
+
+    return measure
+
+
+def evaluate(model, batches, measure=None) -> Evaluation:
+    """How well a model predicts the target tokens of held-out batches, each from the true ones before it.
+
+    Parameters
+    ----------
+    batches : of source ids (B, S) and target ids (B, T)
+    measure : `make_measure(model)`, to trace it once for many evaluations
+
+    Returns
+    -------
+    Evaluation : n_tokens, nll and accuracy over all real target tokens.
+    """
+    measure = measure or make_measure(model)
+    counts = [measure(*map(tf.convert_to_tensor, teacher_forcing(batch))) for batch in batches]
+    return Evaluation.from_counts([count.numpy() for count in counts])
+
+
+def seeded(step, seed: int) -> list:
+    """Set every random generator that a compiled step draws from, and list their states.
+
+    Each Keras dropout has a generator of its own, and functions without one share Keras's global one. A compiled
+    step knows all the variables it uses, so none is forgotten, wherever it is kept.
+    """
+    traced = step.get_concrete_function()
+    generators = [v for v in traced.variables if "seed_generator_state" in v.name]
+    met = {id(handle): place for place, handle in enumerate(traced.captured_inputs)}
+    generators.sort(key=lambda v: met[id(v.handle)])  # in the order of the forward pass; their names count on and on
+    for i, state in enumerate(generators):
+        state.assign(tf.cast([seed, i], state.dtype) * tf.constant([1, 1 << 20], state.dtype))
+    return generators
+
+
+def snapshot(model, optimizer, random_state) -> dict[str, np.ndarray]:
+    """Weights, optimizer and random state as arrays by name; `restore` takes them back."""
+    arrays = {f"model.{name}": value for name, value in get_state(model).items()}
+    arrays |= {f"optimizer.{i}": v.numpy() for i, v in enumerate(optimizer.variables)}
+    return arrays | {f"random.{i}": v.numpy() for i, v in enumerate(random_state)}
+
+
+def restore(model, optimizer, random_state, arrays) -> None:
+    """Set what `snapshot` kept; CheckpointError when the weights do not fit the model."""
+    set_state(model, part(arrays, "model."))
+    for prefix, variables in (("optimizer.", optimizer.variables), ("random.", random_state)):
+        for i, variable in enumerate(variables):
+            variable.assign(arrays[f"{prefix}{i}"])

@@ -1,0 +1,38 @@
+"""Cross-entropy over the real tokens of a padded batch, with label smoothing (Szegedy et al. 2016, section 7)."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.checks import check_labels
+from course_lib.outputs import LossOutput
+
+
+def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
+    """-sum_v q(v) log p(v), a mean over the real tokens; q is (1 - smoothing) on the label, the rest on all V alike.
+
+    Szegedy et al. 2016, section 7, with the uniform distribution; Vaswani et al. 2017 take smoothing = 0.1
+    (section 5.4). Without smoothing it is the negative log-likelihood.
+
+    Parameters
+    ----------
+    logits : shape (B, T, V)
+    labels : integers, shape (B, T)
+    pad_id : the label that does not count
+    smoothing : probability that is spread over the V tokens
+
+    Returns
+    -------
+    LossOutput : loss, nll and n_tokens; zeros for a batch of padding alone.
+
+    Raises
+    ------
+    ValueError : shapes that do not fit, or a smoothing outside [0, 1).
+    """
+    check_labels(logits.shape, labels.shape, smoothing)
+    real = labels != pad_id  # (B, T)
+    log_p = F.log_softmax(logits, dim=-1)  # (B, T, V)
+    nll = -log_p.gather(-1, torch.where(real, labels, 0)[..., None])[..., 0]  # (B, T)
+    losses = nll if smoothing == 0.0 else (1.0 - smoothing) * nll - smoothing * log_p.mean(-1)
+    n_tokens = real.sum()
+    n = n_tokens.clamp(min=1)
+    return LossOutput((losses * real).sum() / n, (nll * real).sum() / n, n_tokens)

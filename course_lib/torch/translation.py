@@ -1,0 +1,156 @@
+"""Training a translation model in PyTorch: an explicit loop with teacher forcing, validation and exact resumption."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from course_lib.checkpoints import part
+from course_lib.torch.losses import cross_entropy
+from course_lib.torch.state import get_state, set_state
+from course_lib.torch.training import device_of
+from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
+
+
+def make_optimizer(model):
+    """Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (Vaswani et al. 2017, section 5.3); `train` sets the rate."""
+    # fused: one kernel for all parameters, on the CPU twice as fast as one after the other
+    return torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+
+def train(
+    model,
+    batches: Callable[[int], Sequence],
+    validation: Sequence | None = None,
+    rate: float | Callable[[int], float] = 1e-3,
+    smoothing: float = 0.1,
+    max_norm: float | None = None,
+    epochs: int | None = None,
+    steps: int | None = None,
+    seconds: float | None = None,
+    validate_every: int | None = None,
+    patience: int | None = None,
+    checkpoint=None,
+    save_every: float = 60.0,
+    seed: int = 0,
+    progress: bool = True,
+) -> History:
+    """Train a translation model in place with teacher forcing and leave it in evaluation mode, its best weights set.
+
+    A training that was killed goes on exactly where it was saved: call this again, with a model of the same sizes and
+    the same arguments. One that is over is loaded; with higher limits it goes on.
+
+    Parameters
+    ----------
+    model : `model(source_ids (B, S), target_ids (B, T))` has `logits` (B, T, V); with a `pad_id`, or a config with one
+    batches : epoch (counted from 0) -> its batches, each of source ids (B, S) and target ids (B, T) with start and end
+    validation : held-out batches of the same kind; decide over the best weights and when patience is over
+    rate : of Adam; a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
+    smoothing : of the labels
+    max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
+    epochs, steps, seconds : limits; whichever comes first. Validation and saving do not count as time
+    validate_every : updates between two validations; None validates at the end of each epoch
+    patience : validations without a better one until training stops; None never stops early
+    checkpoint : a folder to save to and resume from
+    save_every : seconds between two times of saving
+    seed : of dropout; the order of the batches is theirs
+    progress : show a bar
+
+    Returns
+    -------
+    History : losses, validations, and times.
+
+    Raises
+    ------
+    ValueError : no limit, a limit that is not positive, an epoch without batches.
+    CheckpointError : `checkpoint` holds a training with another model, other settings or other data.
+    """
+    settings = {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
+    limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
+    saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
+    run = Run(batches, pad_id_of(model), **limits, validate_every=validate_every, **saving, progress=progress)
+    optimizer = make_optimizer(model)
+    torch.manual_seed(seed)
+    if (saved := run.resume()) is not None:
+        restore(model, optimizer, saved)
+    model.train()
+    for batch in run:
+        for group in optimizer.param_groups:
+            group["lr"] = rate(run.step) if callable(rate) else rate
+        run.record(train_step(model, optimizer, batch, smoothing, max_norm))
+        validate = validation is not None and run.validation_is_due()
+        if validate or run.saving_is_due():
+            with run.paused():
+                if validate:
+                    _, nll, accuracy = evaluate(model, validation)
+                    run.validated(nll, accuracy, lambda: get_state(model))
+                if run.saving_is_due():
+                    run.save(snapshot(model, optimizer))
+    if run.best is not None:
+        set_state(model, run.best_weights)
+    model.eval()
+    return run.history()
+
+
+def train_step(model, optimizer, batch, smoothing: float = 0.1, max_norm: float | None = None):
+    """One update: forward, loss, backward, clip, step. The loss is returned as a tensor, so that no GPU has to wait."""
+    source, inputs, labels = (torch.as_tensor(ids, device=device_of(model)) for ids in batch)
+    loss = cross_entropy(model(source, inputs).logits, labels, pad_id_of(model), smoothing).loss
+    optimizer.zero_grad()
+    loss.backward()
+    if max_norm is not None:
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.detach()
+
+
+@torch.inference_mode()
+def evaluate(model, batches) -> Evaluation:
+    """How well a model predicts the target tokens of held-out batches, each from the true ones before it.
+
+    Parameters
+    ----------
+    batches : of source ids (B, S) and target ids (B, T)
+
+    Returns
+    -------
+    Evaluation : n_tokens, nll and accuracy over all real target tokens.
+    """
+    was_training, pad_id = model.training, pad_id_of(model)
+    model.eval()
+    counts = []
+    for batch in batches:
+        source, inputs, labels = (torch.as_tensor(ids, device=device_of(model)) for ids in teacher_forcing(batch))
+        logits = model(source, inputs).logits
+        _, nll, n_tokens = cross_entropy(logits, labels, pad_id)
+        right = ((logits.argmax(-1) == labels) & (labels != pad_id)).sum()
+        counts.append(torch.stack([n_tokens, nll.double() * n_tokens, right]))
+    model.train(was_training)
+    return Evaluation.from_counts(np.array([count.tolist() for count in counts]))
+
+
+def snapshot(model, optimizer) -> dict[str, np.ndarray]:
+    """Weights, optimizer and random state as arrays by name; `restore` takes them back."""
+    arrays = {f"model.{name}": value for name, value in get_state(model).items()}
+    names = [name for name, _ in model.named_parameters()]
+    for i, entries in optimizer.state_dict()["state"].items():
+        arrays |= {f"optimizer.{names[i]}:{entry}": value.cpu().numpy().copy() for entry, value in entries.items()}
+    arrays["random.cpu"] = torch.get_rng_state().numpy().copy()
+    if device_of(model).type == "cuda":
+        arrays["random.cuda"] = torch.cuda.get_rng_state(device_of(model)).numpy().copy()
+    return arrays
+
+
+def restore(model, optimizer, arrays) -> None:
+    """Set what `snapshot` kept; CheckpointError when the weights do not fit the model."""
+    set_state(model, part(arrays, "model."))
+    state = {i: {} for i, _ in enumerate(model.parameters())}
+    places = {name: i for i, (name, _) in enumerate(model.named_parameters())}
+    for key, value in part(arrays, "optimizer.").items():
+        name, entry = key.split(":")
+        state[places[name]][entry] = torch.from_numpy(value.copy())
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    torch.set_rng_state(torch.from_numpy(arrays["random.cpu"].copy()))
+    if "random.cuda" in arrays and device_of(model).type == "cuda":
+        torch.cuda.set_rng_state(torch.from_numpy(arrays["random.cuda"].copy()), device_of(model))

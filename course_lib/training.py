@@ -1,0 +1,274 @@
+"""What training has in common in every framework: its place in the data, its limits, what it measured, its bar."""
+
+import contextlib
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from course_lib.checkpoints import part, read_training, write_training
+from course_lib.weights import CheckpointError
+
+FLUSH = 10  # updates between two looks at the loss: each look makes an accelerator finish what it was given
+
+
+class Validation(NamedTuple):
+    """What the held-out pairs said after `step` updates and `seconds` of training."""
+
+    step: int
+    seconds: float
+    nll: float  # as in Evaluation
+    accuracy: float
+
+
+class Evaluation(NamedTuple):
+    """How well a model predicts held-out target tokens, given the true ones before."""
+
+    n_tokens: int
+    nll: float  # mean negative log-likelihood of a token, in nats; exp of it is the perplexity
+    accuracy: float  # fraction of tokens whose most probable prediction is right
+
+    @classmethod
+    def from_counts(cls, counts) -> "Evaluation":
+        """From one row (tokens, summed nll, right predictions) a batch; ValueError when there is no token."""
+        n_tokens, nll, right = np.asarray(counts, dtype=np.float64).reshape(-1, 3).sum(axis=0)
+        if n_tokens == 0:
+            raise ValueError("there is no target token to evaluate on")
+        return cls(int(n_tokens), nll / n_tokens, right / n_tokens)
+
+
+@dataclass(frozen=True)
+class History:
+    """What a training measured.
+
+    `loss`, `tokens` and `seconds` have one entry per update: the loss that was minimised, target tokens of the batch,
+    and time since the start without validation and saving (float64, int64, float64; shape (n_steps,)).
+    `validation` lists the looks at the held-out pairs; `best` is the one whose weights the model now has, None without.
+    `stopped_by` is the limit that ended it: "epochs", "steps", "seconds" or "patience".
+    """
+
+    loss: np.ndarray
+    tokens: np.ndarray
+    seconds: np.ndarray
+    validation: list[Validation]
+    best: Validation | None
+    stopped_by: str
+
+
+class Example(NamedTuple):
+    """A batch for teacher forcing: the model reads `source` and `inputs` and shall predict `labels`."""
+
+    source: np.ndarray  # (B, S)
+    inputs: np.ndarray  # (B, T - 1): the target without its last token
+    labels: np.ndarray  # (B, T - 1): the target without its first token
+
+
+def teacher_forcing(batch) -> Example:
+    """A batch of pairs -> the arrays of one update; `batch` starts with source ids (B, S) and target ids (B, T)."""
+    source, target = batch[:2]
+    return Example(source, target[:, :-1], target[:, 1:])
+
+
+def pad_id_of(model) -> int:
+    """The padding id of a translation model: its own, or its config's."""
+    return model.pad_id if hasattr(model, "pad_id") else model.config.pad_id
+
+
+class Run:
+    """A training under way; the framework's loop iterates over it and reports to it.
+
+    Parameters
+    ----------
+    batches : epoch (counted from 0) -> its batches, a sequence; the same epoch must give the same batches again
+    pad_id : of the target tokens that do not count
+    epochs, steps, seconds : limits, None for none; whichever comes first ends the run
+    validate_every : updates between two validations; None for the end of each epoch
+    patience : validations without a better one until the run ends; None goes on
+    folder, save_every : where the run is saved, and seconds between two times; None saves nothing
+    settings : what must be the same when the run is resumed
+    progress : show a bar
+
+    Raises
+    ------
+    ValueError : no limit at all, or one that is not positive.
+    """
+
+    def __init__(
+        self,
+        batches: Callable[[int], Sequence],
+        pad_id: int,
+        epochs: int | None = None,
+        steps: int | None = None,
+        seconds: float | None = None,
+        validate_every: int | None = None,
+        patience: int | None = None,
+        folder=None,
+        save_every: float = 60.0,
+        settings: dict | None = None,
+        progress: bool = True,
+    ):
+        self.limits = {"epochs": epochs, "steps": steps, "seconds": seconds}
+        if all(limit is None for limit in self.limits.values()):
+            raise ValueError("training needs an end: give epochs, steps or seconds")
+        for name, value in {**self.limits, "validate_every": validate_every, "patience": patience}.items():
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value}")
+        self.batches, self.pad_id, self.settings = batches, pad_id, settings or {}
+        self.validate_every, self.patience = validate_every, patience
+        self.folder, self.save_every = folder, save_every
+        self.step = self.epoch = self.position = 0  # position: batches of this epoch that are done
+        self.losses, self.tokens, self.seconds, self.validation = [], [], [], []
+        self.best, self.best_weights = None, {}
+        self.stopped_by, self.epoch_ended, self.last_batch = None, False, 0
+        self._pending, self._elapsed, self._since, self._saved_at = [], 0.0, None, time.monotonic()
+        self.bar = tqdm(disable=not progress, unit="batch")
+
+    def __iter__(self) -> Iterator[Example]:
+        """The batches from where the run stands until a limit is reached."""
+        self.stopped_by = self._limit_reached()
+        while self.stopped_by is None:
+            current = self.batches(self.epoch)
+            if len(current) == 0:
+                raise ValueError(f"epoch {self.epoch} has no batches; are there any examples?")
+            self.bar.total, self.bar.n = self._total(len(current)), self.step
+            self.epoch_ended, self._since = False, self._since or time.perf_counter()
+            while not self.epoch_ended and self.stopped_by is None:
+                batch = teacher_forcing(current[self.position])
+                self.last_batch, self._size = _checksum(batch), int((batch.labels != self.pad_id).sum())
+                self._n_batches = len(current)
+                yield batch
+        self.bar.close()
+
+    def record(self, loss) -> None:
+        """Report the loss of the update made with the last batch: a number, or a tensor on any device."""
+        self._pending.append(loss)
+        self.tokens.append(self._size)
+        self.seconds.append(self._time())
+        self.step += 1
+        self.position += 1
+        self.epoch_ended = self.position == self._n_batches
+        if self.epoch_ended:
+            self.epoch, self.position = self.epoch + 1, 0
+        self.stopped_by = self._limit_reached()
+        self.bar.update()
+        if len(self._pending) >= FLUSH or self.stopped_by:
+            self._flush()
+
+    @contextlib.contextmanager
+    def paused(self):
+        """Validation and saving stand inside, where the clock stands still; what was computed before them counts."""
+        self._flush()
+        self._elapsed, self._since = self._time(), None
+        yield
+        self._since = time.perf_counter()
+
+    def validation_is_due(self) -> bool:
+        """Whether to validate now: the period is over, or the run."""
+        over = self.epoch_ended if self.validate_every is None else self.step % self.validate_every == 0
+        return over or self.stopped_by is not None
+
+    def validated(self, nll: float, accuracy: float, weights: Callable[[], dict[str, np.ndarray]]) -> None:
+        """Report a validation; `weights()` gives the model's, which are kept when they are the best so far."""
+        self.validation.append(Validation(self.step, self.seconds[-1], float(nll), float(accuracy)))
+        if self.best is None or nll < self.best.nll:
+            self.best, self.best_weights = self.validation[-1], weights()
+        self.stopped_by = self._limit_reached()
+        self._show()
+
+    def saving_is_due(self) -> bool:
+        """Whether to save now."""
+        if self.folder is None:
+            return False
+        return self.stopped_by is not None or time.monotonic() - self._saved_at >= self.save_every
+
+    def save(self, arrays: dict[str, np.ndarray]) -> None:
+        """Write the run and the framework's own `arrays` (weights, optimizer, random state) into the folder."""
+        self._flush()
+        facts = {name: getattr(self, name) for name in ("step", "epoch", "position", "last_batch", "settings")}
+        facts |= {"elapsed": self._time(), "best": self.best, "validation": self.validation}  # JSON makes lists of them
+        own = {"loss": np.array(self.losses), "tokens": np.array(self.tokens), "seconds": np.array(self.seconds)}
+        own |= {f"best.{name}": value for name, value in self.best_weights.items()}
+        write_training(self.folder, arrays | {f"run.{name}": value for name, value in own.items()}, facts)
+        self._saved_at = time.monotonic()
+
+    def resume(self) -> dict[str, np.ndarray] | None:
+        """Take up the run that the folder holds.
+
+        Returns
+        -------
+        The framework's own arrays, or None when there is no folder or it holds no training yet.
+
+        Raises
+        ------
+        CheckpointError : a damaged file, a training with other settings, or one on other data.
+        """
+        saved = None if self.folder is None else read_training(self.folder)
+        if saved is None:
+            return None
+        arrays, facts = saved
+        for name, value in self.settings.items():
+            if facts["settings"].get(name) != value:
+                raise CheckpointError(
+                    f"{self.folder} holds a training with {name}={facts['settings'].get(name)!r}, this one has "
+                    f"{name}={value!r}; use the same, or another folder"
+                )
+        self.step, self.epoch, self.position, self.last_batch = (
+            facts[name] for name in ("step", "epoch", "position", "last_batch")
+        )
+        self._check_data()
+        self._elapsed = facts["elapsed"]
+        self.losses, self.tokens, self.seconds = (arrays[f"run.{n}"].tolist() for n in ("loss", "tokens", "seconds"))
+        self.validation = [Validation(*look) for look in facts["validation"]]
+        self.best = facts["best"] and Validation(*facts["best"])
+        self.best_weights = part(arrays, "run.best.")
+        return {name: value for name, value in arrays.items() if not name.startswith("run.")}
+
+    def history(self) -> History:
+        """What was measured."""
+        numbers = (np.array(self.losses, float), np.array(self.tokens, np.int64), np.array(self.seconds, float))
+        return History(*numbers, list(self.validation), self.best, self.stopped_by)
+
+    def _check_data(self) -> None:
+        epoch, last = (self.epoch, self.position - 1) if self.position else (self.epoch - 1, -1)
+        done = self.batches(epoch)
+        if self.position > len(done) or _checksum(teacher_forcing(done[last])) != self.last_batch:
+            raise CheckpointError(
+                f"{self.folder} holds a training on other data: its last batch, of epoch {epoch}, differs; give it "
+                "the same pairs, seed and sizes, or use another folder"
+            )
+
+    def _limit_reached(self) -> str | None:
+        waited = sum(look.step > self.best.step for look in self.validation) if self.best else 0
+        now = {"epochs": self.epoch, "steps": self.step, "seconds": self._time(), "patience": waited}
+        limits = {**self.limits, "patience": self.patience}
+        return next((name for name, limit in limits.items() if limit is not None and now[name] >= limit), None)
+
+    def _total(self, n_batches: int) -> int | None:
+        of_epochs = self.limits["epochs"] and self.limits["epochs"] * n_batches
+        return min((n for n in (self.limits["steps"], of_epochs) if n), default=None)
+
+    def _time(self) -> float:
+        return self._elapsed + (0.0 if self._since is None else time.perf_counter() - self._since)
+
+    def _flush(self) -> None:
+        if self._pending:
+            self.losses += [float(loss) for loss in self._pending]
+            self._pending = []
+            self.seconds[-1] = self._time()
+            self._show()
+
+    def _show(self) -> None:
+        if not self.bar.disable:
+            first = max(0, self.step - 5 * FLUSH)
+            seconds = self.seconds[-1] - (self.seconds[first - 1] if first else 0.0)
+            speed = f"{sum(self.tokens[first:]) / max(seconds, 1e-9):,.0f} tokens/s"
+            valid = f", valid {self.validation[-1].nll:.3f}" if self.validation else ""
+            self.bar.set_postfix_str(f"loss {np.mean(self.losses[first:]):.3f}{valid}, {speed}")
+
+
+def _checksum(batch: Example) -> int:
+    return zlib.crc32(np.ascontiguousarray(batch.labels), zlib.crc32(np.ascontiguousarray(batch.source)))
