@@ -43,6 +43,43 @@ class ClassifierOutput(NamedTuple):
     weights: tuple | None
 
 
+class DecoderLayerOutput(NamedTuple):
+    """Of `DecoderLayer`."""
+
+    output: Any  # (B, T, d_model)
+    self_weights: Any  # (B, H, T, T)
+    cross_weights: Any  # (B, H, T, S)
+
+
+class DecoderOutput(NamedTuple):
+    """Of `Decoder`."""
+
+    last_hidden: Any  # (B, T, d_model)
+    hidden: tuple | None  # n_layers + 1 times (B, T, d_model), the input first; only with return_layers=True
+    self_weights: tuple | None  # n_layers times (B, H, T, T); only with return_layers=True
+    cross_weights: tuple | None  # n_layers times (B, H, T, S); only with return_layers=True
+
+
+class LayerCache(NamedTuple):
+    """What a decoder layer keeps of the t tokens it has read, and of the source; `Decoder.step` adds to it."""
+
+    keys: Any  # (B, H, t, d_head)
+    values: Any  # (B, H, t, d_head)
+    memory_keys: Any  # (B, H, S, d_head)
+    memory_values: Any  # (B, H, S, d_head)
+
+
+class TransformerOutput(NamedTuple):
+    """Of `Transformer`; all but the logits only with return_layers=True."""
+
+    logits: Any  # (B, T, V)
+    encoder_hidden: tuple | None  # as in EncoderOutput
+    encoder_weights: tuple | None  # n_layers times (B, H, S, S)
+    decoder_hidden: tuple | None  # as in DecoderOutput
+    self_weights: tuple | None  # n_layers times (B, H, T, T)
+    cross_weights: tuple | None  # n_layers times (B, H, T, S)
+
+
 class LossOutput(NamedTuple):
     """Of `cross_entropy`: numbers of the framework, without axes."""
 
@@ -56,3 +93,20 @@ class RNNOutput(NamedTuple):
 
     outputs: Any  # (B, T, d_hidden); bidirectional (B, T, 2 d_hidden) = [forward, backward]
     state: tuple  # after the last real step, as many as the cell has: (B, d_hidden), bidirectional (B, 2 d_hidden)
+
+
+class Seq2SeqMemory(NamedTuple):
+    """Of `Seq2Seq.encode`: all that the decoder needs of the source."""
+
+    annotations: Any  # (B, S, d_hidden), the encoder's outputs [forward, backward]
+    keys: Any  # what the score makes of them once for all queries, (B, S, d_hidden); None without attention
+    mask: Any  # boolean (B, 1, S), True = a real token
+    summary: Any  # (B, d_hidden), the encoder's last states [forward, backward]
+    state: tuple  # the decoder's first state, arrays (B, d_hidden)
+
+
+class Seq2SeqOutput(NamedTuple):
+    """Of `Seq2Seq`."""
+
+    logits: Any  # (B, T, V)
+    weights: Any  # (B, T, S), the alignment; None without attention

@@ -6,22 +6,28 @@ from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassific
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions
 from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
+from course_lib.tensorflow.seq2seq import AdditiveScore, DotScore, GeneralScore, NextLogits, Seq2Seq, weighted_mean
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.transformer import Encoder, EncoderLayer, FeedForward
 
 __all__ = [
+    "AdditiveScore",
     "BertForMaskedLM",
     "BertForSequenceClassification",
     "BertModel",
+    "DotScore",
     "Encoder",
     "EncoderLayer",
     "FeedForward",
     "GRUCell",
+    "GeneralScore",
     "LSTMCell",
     "LearnedPositions",
     "MultiHeadAttention",
+    "NextLogits",
     "RNN",
     "RNNCell",
+    "Seq2Seq",
     "SinusoidalPositions",
     "attention",
     "cross_entropy",
@@ -31,4 +37,5 @@ __all__ = [
     "set_state",
     "softmax",
     "unrolled",
+    "weighted_mean",
 ]

@@ -40,12 +40,11 @@ class Cell(ExplicitMask, keras.layers.Layer):
 
     def project(self, x):
         """W_ih x + b_ih: (..., d_in) -> (..., n_gates d_hidden)."""
-        rows = tf.matmul(tf.reshape(x, (-1, self.d_in)), self.weight_ih, transpose_b=True) + self.bias_ih
-        return tf.reshape(rows, tf.concat([tf.shape(x)[:-1], [self.n_gates * self.d_hidden]], 0))
+        return product(x, self.weight_ih) + self.bias_ih
 
     def recur(self, h):
         """W_hh h + b_hh: (B, d_hidden) -> (B, n_gates d_hidden)."""
-        return tf.matmul(h, self.weight_hh, transpose_b=True) + self.bias_hh
+        return product(h, self.weight_hh) + self.bias_hh
 
     def combine(self, projected, recurred, state):
         """The two products (B, n_gates d_hidden) and the states (B, d_hidden) -> the next states."""
@@ -150,7 +149,7 @@ def unrolled(cell, x, mask=None, state=None):
         return t + 1, state, outputs.write(t, state[0])
 
     # a loop of TensorFlow's own: inside a tf.function the length may be unknown
-    _, state, outputs = tf.while_loop(lambda t, *_: t < n_steps, step, (0, state, outputs))
+    _, state, outputs = tf.while_loop(lambda t, *_: t < n_steps, step, (0, state, outputs), maximum_iterations=n_steps)
     return RNNOutput(_swapped(outputs.stack()), state)
 
 
@@ -170,8 +169,17 @@ def fused(cell, x, mask=None, state=None):
         state = new if mask is None else _where(mask[:, t], new, state)
         return t + 1, state, outputs.write(t, state[0])
 
-    _, state, outputs = tf.while_loop(lambda t, *_: t < n_steps, step, (0, state, outputs))
+    _, state, outputs = tf.while_loop(lambda t, *_: t < n_steps, step, (0, state, outputs), maximum_iterations=n_steps)
     return RNNOutput(_swapped(outputs.stack()), state)
+
+
+def product(x, weight):
+    """x W^T as one product of two matrices: (..., d_in) and (d_out, d_in) -> (..., d_out)."""
+    if len(x.shape) == 2:
+        return tf.matmul(x, weight, transpose_b=True)
+    rows = tf.matmul(tf.reshape(x, (-1, x.shape[-1])), weight, transpose_b=True)
+    shape = tf.concat([tf.shape(x)[:-1], tf.shape(rows)[-1:]], 0)
+    return tf.ensure_shape(tf.reshape(rows, shape), (*x.shape[:-1], weight.shape[0]))
 
 
 def _swapped(x):

@@ -13,6 +13,7 @@ from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions
 from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
+from course_lib.torch.seq2seq import AdditiveScore, DotScore, GeneralScore, NextLogits, Seq2Seq, weighted_mean
 from course_lib.torch.state import get_state, set_state
 from course_lib.torch.transformer import Encoder, EncoderLayer, FeedForward
 
@@ -20,18 +21,23 @@ if os.environ.get("COURSE_DEVICE"):
     _torch.set_default_device(os.environ["COURSE_DEVICE"])
 
 __all__ = [
+    "AdditiveScore",
     "BertForMaskedLM",
     "BertForSequenceClassification",
     "BertModel",
+    "DotScore",
     "Encoder",
     "EncoderLayer",
     "FeedForward",
     "GRUCell",
+    "GeneralScore",
     "LSTMCell",
     "LearnedPositions",
     "MultiHeadAttention",
+    "NextLogits",
     "RNN",
     "RNNCell",
+    "Seq2Seq",
     "SinusoidalPositions",
     "attention",
     "cross_entropy",
@@ -41,4 +47,5 @@ __all__ = [
     "set_state",
     "softmax",
     "unrolled",
+    "weighted_mean",
 ]

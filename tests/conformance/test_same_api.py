@@ -11,8 +11,11 @@ from backends import BACKENDS, NUMPY
 from course_lib.config import BertConfig
 
 CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
-MODULES = ["attention", "positional", "transformer", "bert", "rnn", "state"]
-METHODS = ["from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state"]
+MODULES = ["attention", "positional", "transformer", "bert", "rnn", "seq2seq", "state"]
+METHODS = [
+    "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",
+    "compare", "encode", "step", "attend", "predict_from", "next_logits", "reorder",
+]  # fmt: skip
 NAMES = sorted(NUMPY.lib.__all__)
 
 
@@ -25,11 +28,16 @@ def described(function):
     ]
 
 
+def call_of(backend, thing):
+    """What an instance does when it is called: a layer's own method, or that of a class that is no layer."""
+    return getattr(thing, CALLS[backend.name], None) or thing.__call__
+
+
 def signatures(backend, thing):
     """What a user writes: the function's own signature, or those of the constructor, the call and the methods."""
     if not inspect.isclass(thing):
         return {"call": described(thing)}
-    found = {"constructor": described(thing.__init__), "call": described(getattr(thing, CALLS[backend.name]))}
+    found = {"constructor": described(thing.__init__), "call": described(call_of(backend, thing))}
     for method in METHODS:
         if hasattr(thing, method):
             found[method] = described(getattr(thing, method))
@@ -91,7 +99,7 @@ def test_docstrings_give_shapes(backend, name):
     thing = getattr(backend.lib, name)
     text = inspect.getdoc(thing) or ""
     if inspect.isclass(thing):
-        text += inspect.getdoc(getattr(thing, CALLS[backend.name])) or ""
+        text += inspect.getdoc(call_of(backend, thing)) or ""
     if "as for `attention`" in text and name != "attention":
         text += inspect.getdoc(backend.lib.attention)
     assert re.search(r"\((B|\.\.\.|d_out), ?\w+", text), f"{backend}: the docstring of {name} gives no shape"
@@ -108,7 +116,7 @@ def test_docstrings_are_the_same_but_for_the_framework(backend, name):
     ours, reference = getattr(backend.lib, name), getattr(NUMPY.lib, name)
     assert entries(ours) == entries(reference)
     if inspect.isclass(ours):
-        assert entries(getattr(ours, CALLS[backend.name])) == entries(getattr(reference, CALLS["numpy"]))
+        assert entries(call_of(backend, ours)) == entries(call_of(NUMPY, reference))
 
 
 def test_outputs_are_the_same_named_tuples(backend, rng):

@@ -1,0 +1,353 @@
+"""Recurrent translation: alignment scores, and the encoder-decoder with attention and without."""
+
+import keras
+import tensorflow as tf
+
+from course_lib.checks import (
+    check_choice,
+    check_continuation,
+    check_dropout,
+    check_halves,
+    check_ids,
+    check_pairs,
+    check_same_features,
+    check_score,
+)
+from course_lib.outputs import AttentionOutput, Seq2SeqMemory, Seq2SeqOutput
+from course_lib.tensorflow.attention import softmax
+from course_lib.tensorflow.layers import ExplicitMask, dense, embedding
+from course_lib.tensorflow.rnn import CELLS, RNN, fused, product
+
+
+class Score(ExplicitMask, keras.layers.Layer):
+    """How well a decoder's state fits an annotation: query (B, T, d_query), keys (B, S, d_key) -> (B, T, S).
+
+    The part that no query changes is a method of its own, so that a decoder computes it once.
+
+    Parameters
+    ----------
+    d_query, d_key : features of the decoder's states and of the annotations
+    """
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__()
+        self.d_query, self.d_key = d_query, d_key
+
+    def call(self, query, keys):
+        """query (B, T, d_query) and keys (B, S, d_key) -> scores (B, T, S); ValueError for other shapes."""
+        check_score(query.shape, keys.shape, self.d_query, self.d_key)
+        return self.compare(query, self.prepare(keys))
+
+    def prepare(self, keys):
+        """What does not depend on the query: keys (B, S, d_key) -> (B, S, d_query)."""
+        raise NotImplementedError
+
+    def compare(self, query, prepared):
+        """query (B, T, d_query) and prepared keys (B, S, d_query) -> scores (B, T, S)."""
+        raise NotImplementedError
+
+
+class DotScore(Score):
+    """score(s, h) = s^T h (Luong et al. 2015, section 3.1, "dot"): no weights, and d_query = d_key.
+
+    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
+
+    Raises
+    ------
+    ValueError : d_query and d_key differ.
+    """
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__(d_query, d_key)
+        check_same_features(d_query, d_key)
+
+    def prepare(self, keys):
+        return keys
+
+    def compare(self, query, prepared):
+        return tf.matmul(query, prepared, transpose_b=True)
+
+
+class GeneralScore(Score):
+    """score(s, h) = s^T W h (Luong et al. 2015, section 3.1, "general"), with W of shape (d_query, d_key).
+
+    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
+    """
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__(d_query, d_key)
+        start = keras.initializers.RandomUniform(-(d_key**-0.5), d_key**-0.5)
+        self.weight = self.add_weight(shape=(d_query, d_key), initializer=start, name="weight")
+
+    def prepare(self, keys):
+        return product(keys, self.weight)
+
+    def compare(self, query, prepared):
+        return tf.matmul(query, prepared, transpose_b=True)
+
+
+class AdditiveScore(Score):
+    """score(s, h) = v^T tanh(W s + U h), a layer of d_query units (Bahdanau et al. 2015, appendix A.1.2).
+
+    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
+    """
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__(d_query, d_key)
+        by_query = keras.initializers.RandomUniform(-(d_query**-0.5), d_query**-0.5)
+        by_key = keras.initializers.RandomUniform(-(d_key**-0.5), d_key**-0.5)
+        self.weight_query = self.add_weight(shape=(d_query, d_query), initializer=by_query, name="weight_query")
+        self.weight_key = self.add_weight(shape=(d_query, d_key), initializer=by_key, name="weight_key")
+        self.vector = self.add_weight(shape=(d_query,), initializer=by_query, name="vector")
+
+    def prepare(self, keys):
+        return product(keys, self.weight_key)
+
+    def compare(self, query, prepared):
+        query = product(query, self.weight_query)
+        units = tf.tanh(query[:, :, None] + prepared[:, None])  # (B, T, S, d_query)
+        return product(units, self.vector[None])[..., 0]
+
+
+SCORES = {"dot": DotScore, "general": GeneralScore, "additive": AdditiveScore}
+
+
+def weighted_mean(scores, values, mask=None):
+    """sum_s a_s values_s with a = softmax(scores): the context of Bahdanau et al. 2015, eqs. 5 and 6.
+
+    Parameters
+    ----------
+    scores : shape (B, T, S)
+    values : shape (B, S, d)
+    mask : boolean, broadcastable to (B, T, S), True = may attend; a row without any gives zeros
+
+    Returns
+    -------
+    AttentionOutput : output (B, T, d) and weights (B, T, S).
+    """
+    if mask is None:
+        weights = softmax(scores)
+    else:
+        weights = softmax(tf.where(mask, scores, scores.dtype.min)) * tf.cast(mask, scores.dtype)
+    return AttentionOutput(tf.matmul(weights, values), weights)
+
+
+class Seq2Seq(ExplicitMask, keras.Model):
+    """The recurrent encoder-decoder, with attention (Bahdanau et al. 2015) or without (Cho et al. 2014).
+
+    The encoder reads in both directions. A step of the decoder, from the state s(i-1) and the target token y(i-1)::
+
+        c(i) = sum_s a(i, s) h(s),  a(i) = softmax of score(s(i-1), h(s))
+        s(i) = cell([y(i-1), c(i)], s(i-1))
+        logits = W tanh(V [s(i), y(i-1), c(i)])
+
+    Without attention, c(i) is the encoder's last state [forward, backward] at every step, and nothing else differs.
+    In Luong's order (Luong et al. 2015, section 3, without input feeding) the cell reads y(i-1) alone, and the score
+    sees s(i).
+
+    Parameters
+    ----------
+    source_vocab, target_vocab : tokens of the two languages
+    d_model : features of the embeddings
+    d_hidden : features of the decoder's state and of an annotation, of which each direction gives half
+    cell : "rnn", "gru" or "lstm"
+    score : "dot", "general" or "additive"; None for no attention
+    dropout : of the embeddings and of the layer before the logits; training only
+    pad_id : the source token that is padding
+    order : "bahdanau", the context is computed before the step; "luong", after it
+    run : what runs a cell along a sequence, `unrolled` or `fused`
+
+    Raises
+    ------
+    ValueError : an unknown cell, score or order, an odd d_hidden, a dropout outside [0, 1).
+    """
+
+    def __init__(
+        self,
+        source_vocab: int,
+        target_vocab: int,
+        d_model: int,
+        d_hidden: int,
+        cell: str = "gru",
+        score: str | None = None,
+        dropout: float = 0.0,
+        pad_id: int = 0,
+        order: str = "bahdanau",
+        run=fused,
+    ):
+        super().__init__()
+        check_choice("cell", cell, CELLS)
+        check_choice("score", score, (None, *SCORES))
+        check_choice("order", order, ("bahdanau", "luong"))
+        check_dropout(dropout)
+        check_halves(d_hidden)
+        self.source_vocab, self.target_vocab, self.pad_id = source_vocab, target_vocab, pad_id
+        self.d_model, self.d_hidden, self.order, self.run = d_model, d_hidden, order, run
+        self.source_embedding = embedding(source_vocab, d_model, d_model**-0.5)
+        self.target_embedding = embedding(target_vocab, d_model, d_model**-0.5)
+        self.encoder = RNN(d_model, d_hidden // 2, cell, True, run)
+        self.cell = CELLS[cell](d_model + d_hidden if order == "bahdanau" else d_model, d_hidden)
+        self.start = dense(d_hidden, self.cell.n_states * d_hidden)
+        self.score = None if score is None else SCORES[score](d_hidden, d_hidden)
+        self.readout = dense(d_hidden + d_model + d_hidden, d_model)
+        self.out_proj = dense(d_model, target_vocab)
+        self.dropout = keras.layers.Dropout(dropout)
+
+    def call(self, source_ids, target_ids):
+        """Predict each target token from the true ones before it (teacher forcing).
+
+        Parameters
+        ----------
+        source_ids : integers, shape (B, S)
+        target_ids : integers, shape (B, T): the start token, then the target without its last token
+
+        Returns
+        -------
+        Seq2SeqOutput : logits (B, T, target_vocab), of the token after each; weights (B, T, S), None without attention.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary (when run eagerly; a compiled function cannot look), wrong shapes, no
+            step at all.
+        TypeError : ids that are not integers.
+        """
+        memory = self.encode(source_ids)
+        target_ids = _checked("target_ids", target_ids, self.target_vocab)
+        check_pairs(memory.annotations.shape[:2], target_ids.shape)
+        y = self.dropout(self.target_embedding(target_ids))  # (B, T, d_model)
+        if self.score is None:
+            context, weights = tf.repeat(memory.summary[:, None], tf.shape(y)[1], axis=1), None
+            inputs = tf.concat([y, context], -1) if self.order == "bahdanau" else y
+            states = self.run(self.cell, inputs, None, memory.state).outputs  # (B, T, d_hidden)
+        elif self.order == "luong":
+            states = self.run(self.cell, y, None, memory.state).outputs
+            scores = self.score.compare(states, memory.keys)  # (B, T, S)
+            context, weights = weighted_mean(scores, memory.annotations, memory.mask)
+        else:
+            states, weights = self._attentive_steps(y, memory)
+            context = tf.matmul(weights, memory.annotations)
+        return Seq2SeqOutput(self.predict_from(states, y, context), weights)
+
+    def _attentive_steps(self, y, memory):
+        """Bahdanau's order, with all that waits for no state done before the loop.
+
+        The cell's product with [y, c] is that with y, known for all T, and that with c = sum_s a_s h_s. The latter is
+        sum_s a_s (W_c h_s): the annotations go through W_c once, and a step forms a mean of S vectors.
+        """
+        weight_y, weight_c = tf.split(self.cell.weight_ih, [self.d_model, self.d_hidden], axis=1)
+        from_y = product(y, weight_y) + self.cell.bias_ih  # (B, T, n_gates d_hidden)
+        from_annotations = product(memory.annotations, weight_c)  # (B, S, n_gates d_hidden)
+        n_rows, n_steps = y.shape[0], tf.shape(y)[1]
+        inputs = tf.TensorArray(y.dtype, n_steps, element_shape=(n_rows, from_y.shape[-1]))
+        inputs = inputs.unstack(tf.transpose(from_y, (1, 0, 2)))
+        states = tf.TensorArray(y.dtype, n_steps, element_shape=(n_rows, self.d_hidden))
+        weights = tf.TensorArray(y.dtype, n_steps, element_shape=(n_rows, memory.mask.shape[-1]))
+
+        def step(t, state, states, weights):
+            scores = self.score.compare(state[0][:, None], memory.keys)  # (B, 1, S)
+            from_c, weights_t = weighted_mean(scores, from_annotations, memory.mask)
+            state = self.cell.combine(inputs.read(t) + from_c[:, 0], self.cell.recur(state[0]), state)
+            return t + 1, state, states.write(t, state[0]), weights.write(t, weights_t[:, 0])
+
+        loop = tf.while_loop(
+            lambda t, *_: t < n_steps, step, (0, memory.state, states, weights), maximum_iterations=n_steps
+        )
+        return tf.transpose(loop[2].stack(), (1, 0, 2)), tf.transpose(loop[3].stack(), (1, 0, 2))
+
+    def encode(self, source_ids):
+        """Read the source: integers (B, S) -> Seq2SeqMemory; errors as for the call."""
+        source_ids = _checked("source_ids", source_ids, self.source_vocab)
+        real = source_ids != self.pad_id
+        annotations, last = self.encoder(self.dropout(self.source_embedding(source_ids)), mask=real)
+        keys = None if self.score is None else self.score.prepare(annotations)
+        state = tf.split(tf.tanh(self.start(last[0])), self.cell.n_states, axis=-1)
+        return Seq2SeqMemory(annotations, keys, real[:, None], last[0], tuple(state))
+
+    def step(self, ids, state, memory):
+        """One step from the decoder's own predictions.
+
+        Parameters
+        ----------
+        ids : the tokens chosen last, integers (B,); the start token at first
+        state : what the last step returned, arrays (B, d_hidden); `memory.state` at first
+        memory : what `encode` returned
+
+        Returns
+        -------
+        logits (B, target_vocab), the next state, and weights (B, S), None without attention.
+
+        Raises
+        ------
+        ValueError, TypeError : as for the call.
+        """
+        y = self.dropout(self.target_embedding(_checked("ids", ids, self.target_vocab, "(B,)")))
+        if self.order == "bahdanau":
+            context, weights = self.attend(state[0], memory)
+            state = self.cell(tf.concat([y, context], -1), state)
+        else:
+            state = self.cell(y, state)
+            context, weights = self.attend(state[0], memory)
+        return self.predict_from(state[0], y, context), state, weights
+
+    def attend(self, s, memory):
+        """A state (B, d_hidden) -> context (B, d_hidden) and weights (B, S), None without attention."""
+        if self.score is None:
+            return memory.summary, None
+        scores = self.score.compare(s[:, None], memory.keys)  # (B, 1, S)
+        context, weights = weighted_mean(scores, memory.annotations, memory.mask)
+        return context[:, 0], weights[:, 0]
+
+    def predict_from(self, s, y, context):
+        """States, embeddings and contexts (..., features) -> logits (..., target_vocab)."""
+        return self.out_proj(self.dropout(tf.tanh(self.readout(tf.concat([s, y, context], -1)))))
+
+    def next_logits(self, source_ids):
+        """The decoder as `course_lib.decoding` wants it: a `NextLogits` for the sources, integers (B, S)."""
+        return NextLogits(self, source_ids)
+
+
+class NextLogits:
+    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps its state.
+
+    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
+
+    Parameters
+    ----------
+    model : a `Seq2Seq`
+    source_ids : integers, shape (B, S)
+    """
+
+    def __init__(self, model, source_ids):
+        self.model = model
+        self.memory = model.encode(source_ids)
+        self.state, self.n_read = self.memory.state, 0
+
+    def __call__(self, ids):
+        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
+        ids = tf.convert_to_tensor(ids)
+        check_continuation(ids.shape, self.state[0].shape[0], self.n_read)
+        for t in range(self.n_read, ids.shape[1]):
+            logits, self.state, _ = self.model.step(ids[:, t], self.state, self.memory)
+        self.n_read = ids.shape[1]
+        return logits.numpy()
+
+    def reorder(self, rows):
+        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
+        self.memory, self.state = _rows(self.memory, rows), _rows(self.state, rows)
+
+
+def _rows(value, rows):
+    if isinstance(value, Seq2SeqMemory):
+        return Seq2SeqMemory(*(_rows(part, rows) for part in value))
+    if isinstance(value, tuple):
+        return tuple(_rows(part, rows) for part in value)
+    return None if value is None else tf.gather(value, rows)
+
+
+def _checked(name, ids, size, axes="(B, T)"):
+    ids = tf.convert_to_tensor(ids)
+    low = high = 0
+    if tf.executing_eagerly() and tf.size(ids) > 0 and ids.dtype.is_integer:
+        low, high = int(tf.reduce_min(ids)), int(tf.reduce_max(ids))
+    check_ids(name, ids.shape, ids.dtype.is_integer, low, high, size, axes)
+    return ids

@@ -1,0 +1,357 @@
+"""Recurrent translation: alignment scores, and the encoder-decoder with attention and without."""
+
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from course_lib.checks import (
+    check_choice,
+    check_continuation,
+    check_dropout,
+    check_halves,
+    check_ids,
+    check_pairs,
+    check_same_features,
+    check_score,
+)
+from course_lib.outputs import AttentionOutput, Seq2SeqMemory, Seq2SeqOutput
+from course_lib.torch.attention import softmax
+from course_lib.torch.rnn import CELLS, RNN, fused
+
+
+class Score(nn.Module):
+    """How well a decoder's state fits an annotation: query (B, T, d_query), keys (B, S, d_key) -> (B, T, S).
+
+    The part that no query changes is a method of its own, so that a decoder computes it once.
+
+    Parameters
+    ----------
+    d_query, d_key : features of the decoder's states and of the annotations
+    """
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__()
+        self.d_query, self.d_key = d_query, d_key
+
+    def forward(self, query, keys):
+        """query (B, T, d_query) and keys (B, S, d_key) -> scores (B, T, S); ValueError for other shapes."""
+        check_score(query.shape, keys.shape, self.d_query, self.d_key)
+        return self.compare(query, self.prepare(keys))
+
+    def prepare(self, keys):
+        """What does not depend on the query: keys (B, S, d_key) -> (B, S, d_query)."""
+        raise NotImplementedError
+
+    def compare(self, query, prepared):
+        """query (B, T, d_query) and prepared keys (B, S, d_query) -> scores (B, T, S)."""
+        raise NotImplementedError
+
+
+class DotScore(Score):
+    """score(s, h) = s^T h (Luong et al. 2015, section 3.1, "dot"): no weights, and d_query = d_key.
+
+    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
+
+    Raises
+    ------
+    ValueError : d_query and d_key differ.
+    """
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__(d_query, d_key)
+        check_same_features(d_query, d_key)
+
+    def prepare(self, keys):
+        return keys
+
+    def compare(self, query, prepared):
+        return query @ prepared.transpose(1, 2)
+
+
+class GeneralScore(Score):
+    """score(s, h) = s^T W h (Luong et al. 2015, section 3.1, "general"), with W of shape (d_query, d_key).
+
+    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
+    """
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__(d_query, d_key)
+        bound = d_key**-0.5
+        self.weight = nn.Parameter(torch.empty(d_query, d_key).uniform_(-bound, bound))
+
+    def prepare(self, keys):
+        return F.linear(keys, self.weight)
+
+    def compare(self, query, prepared):
+        return query @ prepared.transpose(1, 2)
+
+
+class AdditiveScore(Score):
+    """score(s, h) = v^T tanh(W s + U h), a layer of d_query units (Bahdanau et al. 2015, appendix A.1.2).
+
+    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
+    """
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__(d_query, d_key)
+        self.weight_query = nn.Parameter(torch.empty(d_query, d_query).uniform_(-(d_query**-0.5), d_query**-0.5))
+        self.weight_key = nn.Parameter(torch.empty(d_query, d_key).uniform_(-(d_key**-0.5), d_key**-0.5))
+        self.vector = nn.Parameter(torch.empty(d_query).uniform_(-(d_query**-0.5), d_query**-0.5))
+
+    def prepare(self, keys):
+        return F.linear(keys, self.weight_key)
+
+    def compare(self, query, prepared):
+        query = F.linear(query, self.weight_query)
+        return torch.tanh(query[:, :, None] + prepared[:, None]) @ self.vector  # (B, T, S, d_query) -> (B, T, S)
+
+
+SCORES = {"dot": DotScore, "general": GeneralScore, "additive": AdditiveScore}
+
+
+def weighted_mean(scores, values, mask=None):
+    """sum_s a_s values_s with a = softmax(scores): the context of Bahdanau et al. 2015, eqs. 5 and 6.
+
+    Parameters
+    ----------
+    scores : shape (B, T, S)
+    values : shape (B, S, d)
+    mask : boolean, broadcastable to (B, T, S), True = may attend; a row without any gives zeros
+
+    Returns
+    -------
+    AttentionOutput : output (B, T, d) and weights (B, T, S).
+    """
+    if mask is None:
+        weights = softmax(scores)
+    else:
+        weights = softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min)) * mask
+    return AttentionOutput(weights @ values, weights)
+
+
+class Seq2Seq(nn.Module):
+    """The recurrent encoder-decoder, with attention (Bahdanau et al. 2015) or without (Cho et al. 2014).
+
+    The encoder reads in both directions. A step of the decoder, from the state s(i-1) and the target token y(i-1)::
+
+        c(i) = sum_s a(i, s) h(s),  a(i) = softmax of score(s(i-1), h(s))
+        s(i) = cell([y(i-1), c(i)], s(i-1))
+        logits = W tanh(V [s(i), y(i-1), c(i)])
+
+    Without attention, c(i) is the encoder's last state [forward, backward] at every step, and nothing else differs.
+    In Luong's order (Luong et al. 2015, section 3, without input feeding) the cell reads y(i-1) alone, and the score
+    sees s(i).
+
+    Parameters
+    ----------
+    source_vocab, target_vocab : tokens of the two languages
+    d_model : features of the embeddings
+    d_hidden : features of the decoder's state and of an annotation, of which each direction gives half
+    cell : "rnn", "gru" or "lstm"
+    score : "dot", "general" or "additive"; None for no attention
+    dropout : of the embeddings and of the layer before the logits; training only
+    pad_id : the source token that is padding
+    order : "bahdanau", the context is computed before the step; "luong", after it
+    run : what runs a cell along a sequence, `unrolled` or `fused`
+
+    Raises
+    ------
+    ValueError : an unknown cell, score or order, an odd d_hidden, a dropout outside [0, 1).
+    """
+
+    def __init__(
+        self,
+        source_vocab: int,
+        target_vocab: int,
+        d_model: int,
+        d_hidden: int,
+        cell: str = "gru",
+        score: str | None = None,
+        dropout: float = 0.0,
+        pad_id: int = 0,
+        order: str = "bahdanau",
+        run=fused,
+    ):
+        super().__init__()
+        check_choice("cell", cell, CELLS)
+        check_choice("score", score, (None, *SCORES))
+        check_choice("order", order, ("bahdanau", "luong"))
+        check_dropout(dropout)
+        check_halves(d_hidden)
+        self.source_vocab, self.target_vocab, self.pad_id = source_vocab, target_vocab, pad_id
+        self.d_model, self.d_hidden, self.order, self.run = d_model, d_hidden, order, run
+        self.source_embedding = nn.Embedding(source_vocab, d_model)
+        self.target_embedding = nn.Embedding(target_vocab, d_model)
+        self.encoder = RNN(d_model, d_hidden // 2, cell, True, run)
+        self.cell = CELLS[cell](d_model + d_hidden if order == "bahdanau" else d_model, d_hidden)
+        self.start = nn.Linear(d_hidden, self.cell.n_states * d_hidden)
+        self.score = None if score is None else SCORES[score](d_hidden, d_hidden)
+        self.readout = nn.Linear(d_hidden + d_model + d_hidden, d_model)
+        self.out_proj = nn.Linear(d_model, target_vocab)
+        self.dropout = nn.Dropout(dropout)
+        for table in (self.source_embedding, self.target_embedding):
+            nn.init.normal_(table.weight, std=d_model**-0.5)
+
+    def forward(self, source_ids, target_ids):
+        """Predict each target token from the true ones before it (teacher forcing).
+
+        Parameters
+        ----------
+        source_ids : integers, shape (B, S)
+        target_ids : integers, shape (B, T): the start token, then the target without its last token
+
+        Returns
+        -------
+        Seq2SeqOutput : logits (B, T, target_vocab), of the token after each; weights (B, T, S), None without attention.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary, wrong shapes, no step at all.
+        TypeError : ids that are not integers.
+        """
+        memory = self.encode(source_ids)
+        target_ids = _checked("target_ids", target_ids, self.target_vocab)
+        check_pairs(memory.annotations.shape[:2], target_ids.shape)
+        y = self.dropout(self.target_embedding(target_ids))  # (B, T, d_model)
+        if self.score is None:
+            context, weights = memory.summary[:, None].expand(-1, y.shape[1], -1), None
+            inputs = torch.cat([y, context], dim=-1) if self.order == "bahdanau" else y
+            states = self.run(self.cell, inputs, None, memory.state).outputs  # (B, T, d_hidden)
+        elif self.order == "luong":
+            states = self.run(self.cell, y, None, memory.state).outputs
+            scores = self.score.compare(states, memory.keys)  # (B, T, S)
+            context, weights = weighted_mean(scores, memory.annotations, memory.mask)
+        else:
+            states, weights = self._attentive_steps(y, memory)
+            context = weights @ memory.annotations
+        return Seq2SeqOutput(self.predict_from(states, y, context), weights)
+
+    def _attentive_steps(self, y, memory):
+        """Bahdanau's order, with all that waits for no state done before the loop.
+
+        The cell's product with [y, c] is that with y, known for all T, and that with c = sum_s a_s h_s. The latter is
+        sum_s a_s (W_c h_s): the annotations go through W_c once, and a step forms a mean of S vectors.
+        """
+        weight_y, weight_c = self.cell.weight_ih.split([self.d_model, self.d_hidden], dim=1)
+        from_y = F.linear(y, weight_y, self.cell.bias_ih)  # (B, T, n_gates d_hidden)
+        from_annotations = F.linear(memory.annotations, weight_c)  # (B, S, n_gates d_hidden)
+        state, states, weights = memory.state, [], []
+        for projected in from_y.unbind(1):
+            scores = self.score.compare(state[0][:, None], memory.keys)  # (B, 1, S)
+            from_c, weights_t = weighted_mean(scores, from_annotations, memory.mask)
+            state = self.cell.combine(projected + from_c[:, 0], self.cell.recur(state[0]), state)
+            states.append(state[0])
+            weights.append(weights_t)
+        return torch.stack(states, dim=1), torch.cat(weights, dim=1)
+
+    def encode(self, source_ids):
+        """Read the source: integers (B, S) -> Seq2SeqMemory; errors as for the call."""
+        source_ids = _checked("source_ids", source_ids, self.source_vocab)
+        real = source_ids != self.pad_id
+        annotations, last = self.encoder(self.dropout(self.source_embedding(source_ids)), mask=real)
+        keys = None if self.score is None else self.score.prepare(annotations)
+        state = torch.tanh(self.start(last[0])).chunk(self.cell.n_states, dim=-1)
+        return Seq2SeqMemory(annotations, keys, real[:, None], last[0], tuple(state))
+
+    def step(self, ids, state, memory):
+        """One step from the decoder's own predictions.
+
+        Parameters
+        ----------
+        ids : the tokens chosen last, integers (B,); the start token at first
+        state : what the last step returned, arrays (B, d_hidden); `memory.state` at first
+        memory : what `encode` returned
+
+        Returns
+        -------
+        logits (B, target_vocab), the next state, and weights (B, S), None without attention.
+
+        Raises
+        ------
+        ValueError, TypeError : as for the call.
+        """
+        y = self.dropout(self.target_embedding(_checked("ids", ids, self.target_vocab, "(B,)")))
+        if self.order == "bahdanau":
+            context, weights = self.attend(state[0], memory)
+            state = self.cell(torch.cat([y, context], dim=-1), state)
+        else:
+            state = self.cell(y, state)
+            context, weights = self.attend(state[0], memory)
+        return self.predict_from(state[0], y, context), state, weights
+
+    def attend(self, s, memory):
+        """A state (B, d_hidden) -> context (B, d_hidden) and weights (B, S), None without attention."""
+        if self.score is None:
+            return memory.summary, None
+        scores = self.score.compare(s[:, None], memory.keys)  # (B, 1, S)
+        context, weights = weighted_mean(scores, memory.annotations, memory.mask)
+        return context[:, 0], weights[:, 0]
+
+    def predict_from(self, s, y, context):
+        """States, embeddings and contexts (..., features) -> logits (..., target_vocab)."""
+        return self.out_proj(self.dropout(torch.tanh(self.readout(torch.cat([s, y, context], dim=-1)))))
+
+    def next_logits(self, source_ids):
+        """The decoder as `course_lib.decoding` wants it: a `NextLogits` for the sources, integers (B, S)."""
+        return NextLogits(self, source_ids)
+
+
+class NextLogits:
+    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps its state.
+
+    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
+
+    Parameters
+    ----------
+    model : a `Seq2Seq`
+    source_ids : integers, shape (B, S)
+    """
+
+    def __init__(self, model, source_ids):
+        self.model = model
+        self.device = model.out_proj.weight.device
+        with self._inference():
+            self.memory = model.encode(torch.as_tensor(source_ids, device=self.device))
+        self.state, self.n_read = self.memory.state, 0
+
+    def __call__(self, ids):
+        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
+        ids = torch.as_tensor(ids, device=self.device)
+        check_continuation(ids.shape, self.state[0].shape[0], self.n_read)
+        with self._inference():
+            for t in range(self.n_read, ids.shape[1]):
+                logits, self.state, _ = self.model.step(ids[:, t], self.state, self.memory)
+        self.n_read = ids.shape[1]
+        return logits.cpu().numpy()
+
+    def reorder(self, rows):
+        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
+        rows = torch.as_tensor(rows, device=self.device)
+        self.memory, self.state = _rows(self.memory, rows), _rows(self.state, rows)
+
+    @contextmanager
+    def _inference(self):
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            self.model.train(was_training)
+
+
+def _rows(value, rows):
+    if isinstance(value, Seq2SeqMemory):
+        return Seq2SeqMemory(*(_rows(part, rows) for part in value))
+    if isinstance(value, tuple):
+        return tuple(_rows(part, rows) for part in value)
+    return None if value is None else value[rows]
+
+
+def _checked(name, ids, size, axes="(B, T)"):
+    low, high = (int(ids.min()), int(ids.max())) if ids.numel() else (0, 0)
+    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
+    check_ids(name, ids.shape, is_integer, low, high, size, axes)
+    return ids
