@@ -53,7 +53,6 @@ RUNS = (
     + [Run("imdb", 2000, 256, "both")]
     + [Run("rotten-tomatoes", n, 64) for n in (1000, 4000, 500, 250)]
     + [Run("rotten-tomatoes", 2000, 64, start="scratch", epochs=epochs) for epochs in (1, 8)]
-    + [Run("rotten-tomatoes", 2000, 64, lr=lr) for lr in (2e-5, 2e-3)]
 )
 
 
