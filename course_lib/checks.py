@@ -103,6 +103,22 @@ def check_segments(shape, ids_shape) -> None:
         raise ValueError(f"segments must have the shape of ids {_show(ids_shape)}, got {_show(shape)}")
 
 
+def check_times(x_shape, times_shape, n_features: int) -> None:
+    """Raise ValueError unless x is (B, T, n_features) and there is one time (B, T) for each of its vectors."""
+    check_features("x", x_shape, n_features)
+    times = tuple(times_shape)
+    if len(times) != 2 or not all(_same(a, b) for a, b in zip(times, x_shape, strict=False)):
+        raise ValueError(
+            f"times must have shape (B, T) with one time per vector of x {_show(x_shape)}, got {_show(times)}"
+        )
+
+
+def check_positive(name: str, value) -> None:
+    """Raise ValueError unless `value` is positive."""
+    if not value > 0:
+        raise ValueError(f"{name} must be positive, got {value}")
+
+
 def check_choice(name: str, value, choices) -> None:
     """Raise ValueError unless `value` is one of `choices`."""
     if value not in choices:

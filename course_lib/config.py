@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, fields
 
-from course_lib.checks import check_choice, check_dropout, check_heads
+from course_lib.checks import check_choice, check_dropout, check_even, check_heads
 
 ACTIVATIONS = ("gelu", "relu")
+POSITIONS = ("sinusoidal", "learned", "rotary", None)
 
 # Our field -> the key in a Hugging Face BERT's config.json.
 _KEYS = {
@@ -113,3 +114,76 @@ class BertConfig:
 
 
 assert set(_KEYS) | {"n_classes"} == {f.name for f in fields(BertConfig)}  # a new field needs its key
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The sizes of a translator; the defaults are the base model of Vaswani et al. 2017, table 3.
+
+    Raises
+    ------
+    ValueError : n_heads does not divide d_model, a size below one, a dropout outside [0, 1), an unknown activation or
+        kind of positions, embeddings shared between vocabularies of different sizes.
+    """
+
+    source_vocab: int
+    target_vocab: int
+    d_model: int = 512
+    n_layers: int = 6  # of the encoder, and as many of the decoder
+    n_heads: int = 8
+    d_ff: int = 2048
+    max_len: int = 512  # longest source or target, in tokens
+    dropout: float = 0.1  # of every sub-layer's output, and of embeddings with positions (section 5.4)
+    attention_dropout: float = 0.0  # of the attention weights; the paper has none
+    activation: str = "relu"
+    pre_norm: bool = False
+    norm_eps: float = 1e-5
+    positions: str | None = "sinusoidal"
+    share_embeddings: bool = False  # one table for source and target (section 3.4), for one vocabulary of both
+    tie_output: bool = True  # the target's table is the output matrix too (section 3.4; Press and Wolf 2017)
+    pad_id: int = 0
+
+    def __post_init__(self):
+        for name in ("source_vocab", "target_vocab", "d_model", "n_layers", "n_heads", "d_ff", "max_len"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be an integer of 1 or more, got {value!r}")
+        check_heads(self.d_model, self.n_heads)
+        check_dropout(self.dropout)
+        check_dropout(self.attention_dropout)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("positions", self.positions, POSITIONS)
+        if self.positions == "sinusoidal":
+            check_even(self.d_model)
+        if self.positions == "rotary":
+            check_even(self.d_model // self.n_heads)
+        if self.share_embeddings and self.source_vocab != self.target_vocab:
+            raise ValueError(
+                "embeddings can be shared when source and target have one vocabulary, got source_vocab="
+                f"{self.source_vocab} and target_vocab={self.target_vocab}"
+            )
+
+    @classmethod
+    def preset(cls, name: str, source_vocab: int, target_vocab: int, **changes) -> "TransformerConfig":
+        """A model of known sizes: "base" and "big" of the paper (table 3), "tutorial" (4/128/512/8), "small", "tiny".
+
+        Parameters
+        ----------
+        source_vocab, target_vocab : tokens of the two languages
+        changes : fields to set otherwise
+
+        Raises
+        ------
+        ValueError : no preset of that name.
+        """
+        check_choice("the preset", name, PRESETS)
+        return cls(source_vocab, target_vocab, **{**PRESETS[name], **changes})
+
+
+PRESETS = {
+    "base": {},
+    "big": {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3},
+    "tutorial": {"n_layers": 4, "d_model": 128, "n_heads": 8, "d_ff": 512},
+    "small": {"n_layers": 3, "d_model": 256, "n_heads": 4, "d_ff": 1024},
+    "tiny": {"n_layers": 2, "d_model": 64, "n_heads": 4, "d_ff": 128},
+}

@@ -1,8 +1,8 @@
-"""Tables of positions as NumPy arrays, computed once for every framework."""
+"""Tables of positions and frequencies as NumPy arrays, computed once for every framework."""
 
 import numpy as np
 
-from course_lib.checks import check_even
+from course_lib.checks import check_even, check_positive
 
 
 def sinusoidal_table(max_len: int, d_model: int) -> np.ndarray:
@@ -23,3 +23,39 @@ def sinusoidal_table(max_len: int, d_model: int) -> np.ndarray:
     rates = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
     angles = np.arange(max_len)[:, None] * rates  # (max_len, d_model / 2)
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(max_len, d_model)
+
+
+def rotary_rates(d_head: int, base: float = 10000.0) -> np.ndarray:
+    """By how much each pair of features turns from one position to the next: base^(-2i / d_head), in radians.
+
+    Source: Su et al. 2021, eq. 15.
+
+    Returns
+    -------
+    float64 array, shape (d_head / 2,).
+
+    Raises
+    ------
+    ValueError : d_head is odd, or a base that is not positive.
+    """
+    check_even(d_head)
+    check_positive("base", base)
+    return base ** (-np.arange(0, d_head, 2) / d_head)
+
+
+def harmonics(n_harmonics: int, longest: float) -> np.ndarray:
+    """The angular frequencies 2 pi m / longest, m = 1 ... n_harmonics, in radians per unit of time.
+
+    Source: Pimentel et al. 2023, the temporal modulation of their section 3.
+
+    Returns
+    -------
+    float64 array, shape (n_harmonics,).
+
+    Raises
+    ------
+    ValueError : no harmonic, or a longest period that is not positive.
+    """
+    check_positive("n_harmonics", n_harmonics)
+    check_positive("longest", longest)
+    return 2 * np.pi * np.arange(1, n_harmonics + 1) / longest

@@ -1,0 +1,129 @@
+"""The decoder of the Transformer (Vaswani et al. 2017, section 3.1)."""
+
+from course_lib.checks import check_dropout, check_features
+from course_lib.numpy.attention import MultiHeadAttention, attention
+from course_lib.numpy.layers import LayerNorm, Module
+from course_lib.numpy.transformer import FeedForward
+from course_lib.outputs import DecoderLayerOutput, DecoderOutput
+
+
+class DecoderLayer(Module):
+    """Self-attention, attention to the encoder, feed-forward; each with dropout, a residual and a normalisation.
+
+    Parameters
+    ----------
+    d_model, n_heads, d_ff : sizes
+    dropout : after each sub-layer, before it is added to the residual (section 5.4); training only
+    attention_dropout : of the attention weights; training only
+    activation : "relu" (the paper) or "gelu"
+    pre_norm : False normalises after adding, as in the paper; True before the sub-layer (Xiong et al. 2020)
+    norm_eps : added to the variance
+    attention : the attention function
+    self_attention : the attention function of the first sub-layer, where it differs; `attention` when None
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation: str = "relu",
+        pre_norm: bool = False,
+        norm_eps: float = 1e-5,
+        attention=attention,
+        self_attention=None,
+    ):
+        check_dropout(dropout)
+        self.d_model, self.pre_norm = d_model, pre_norm
+        self.self_attention = MultiHeadAttention(d_model, n_heads, attention_dropout, self_attention or attention)
+        self.norm1 = LayerNorm(d_model, norm_eps)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads, attention_dropout, attention)
+        self.norm2 = LayerNorm(d_model, norm_eps)
+        self.feed_forward = FeedForward(d_model, d_ff, activation)
+        self.norm3 = LayerNorm(d_model, norm_eps)
+
+    def __call__(self, x, memory, mask=None, memory_mask=None):
+        """Run the three sub-layers.
+
+        Parameters
+        ----------
+        x : shape (B, T, d_model)
+        memory : the encoder's output, shape (B, S, d_model)
+        mask : boolean, broadcastable to (B, H, T, T), True = may attend
+        memory_mask : boolean, broadcastable to (B, H, T, S), True = may attend
+
+        Returns
+        -------
+        DecoderLayerOutput : output (B, T, d_model), self_weights (B, H, T, T), cross_weights (B, H, T, S).
+
+        Raises
+        ------
+        ValueError : another shape.
+        """
+        check_features("x", x.shape, self.d_model)
+        if self.pre_norm:
+            h = self.norm1(x)
+            attended, self_weights = self.self_attention(h, h, h, mask=mask)
+            x = x + attended
+            attended, cross_weights = self.cross_attention(self.norm2(x), memory, memory, mask=memory_mask)
+            x = x + attended
+            x = x + self.feed_forward(self.norm3(x))
+        else:
+            attended, self_weights = self.self_attention(x, x, x, mask=mask)
+            x = self.norm1(x + attended)
+            attended, cross_weights = self.cross_attention(x, memory, memory, mask=memory_mask)
+            x = self.norm2(x + attended)
+            x = self.norm3(x + self.feed_forward(x))
+        return DecoderLayerOutput(x, self_weights, cross_weights)
+
+
+class Decoder(Module):
+    """n_layers decoder layers; with pre_norm one more normalisation at the end. Parameters as `DecoderLayer`."""
+
+    def __init__(
+        self,
+        n_layers: int,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation: str = "relu",
+        pre_norm: bool = False,
+        norm_eps: float = 1e-5,
+        attention=attention,
+        self_attention=None,
+    ):
+        sizes = (d_model, n_heads, d_ff, dropout, attention_dropout, activation, pre_norm, norm_eps)
+        self.layers = [DecoderLayer(*sizes, attention, self_attention) for _ in range(n_layers)]
+        self.norm = LayerNorm(d_model, norm_eps) if pre_norm else None
+
+    def __call__(self, x, memory, mask=None, memory_mask=None, return_layers=False):
+        """Run the layers.
+
+        Parameters
+        ----------
+        x : shape (B, T, d_model)
+        memory : the encoder's output, shape (B, S, d_model)
+        mask : boolean, broadcastable to (B, H, T, T), True = may attend
+        memory_mask : boolean, broadcastable to (B, H, T, S), True = may attend
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        DecoderOutput : last_hidden (B, T, d_model), hidden, self_weights and cross_weights (None unless return_layers).
+        """
+        hidden, self_weights, cross_weights = [x], [], []
+        for layer in self.layers:
+            x, to_target, to_memory = layer(x, memory, mask=mask, memory_mask=memory_mask)
+            if return_layers:
+                hidden.append(x)
+                self_weights.append(to_target)
+                cross_weights.append(to_memory)
+        if self.norm is not None:
+            x = self.norm(x)
+        if not return_layers:
+            return DecoderOutput(x, None, None, None)
+        return DecoderOutput(x, tuple(hidden), tuple(self_weights), tuple(cross_weights))

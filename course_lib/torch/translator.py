@@ -1,0 +1,181 @@
+"""The Transformer as a translator (Vaswani et al. 2017, figure 1): embeddings, encoder, decoder, logits."""
+
+import contextlib
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from course_lib.checks import check_continuation, check_ids, check_pairs
+from course_lib.config import TransformerConfig
+from course_lib.masks import causal_mask, padding_mask
+from course_lib.outputs import LayerCache, TransformerOutput
+from course_lib.torch.attention import attention
+from course_lib.torch.decoder import Decoder
+from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, rotary
+from course_lib.torch.transformer import Encoder
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder with their embeddings; the masks are made inside, from `config.pad_id`.
+
+    Fresh embeddings are normal with the standard deviation d_model^-0.5, so that multiplied by sqrt(d_model)
+    (section 3.4) they are of the size of the sinusoids; linear layers start from Glorot's uniform distribution.
+
+    Parameters
+    ----------
+    config : sizes
+    attention : the attention function, `attention` or `fused_attention`
+    """
+
+    def __init__(self, config: TransformerConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.source_embedding = nn.Embedding(config.source_vocab, config.d_model)
+        self.target_embedding = None if config.share_embeddings else nn.Embedding(config.target_vocab, config.d_model)
+        self.source_position, self.target_position = _positions(config), _positions(config)
+        self.dropout = nn.Dropout(config.dropout)
+        to_itself = rotary(attention) if config.positions == "rotary" else attention
+        sizes = (config.n_layers, config.d_model, config.n_heads, config.d_ff, config.dropout)
+        sizes += (config.attention_dropout, config.activation, config.pre_norm, config.norm_eps)
+        self.encoder = Encoder(*sizes, to_itself)
+        self.decoder = Decoder(*sizes, attention, to_itself)
+        self.out_proj = None if config.tie_output else nn.Linear(config.d_model, config.target_vocab)
+        self.apply(_initialise)
+
+    def forward(self, source_ids, target_ids, return_layers=False):
+        """Predict each target token from the true ones before it (teacher forcing).
+
+        Parameters
+        ----------
+        source_ids : integers, shape (B, S)
+        target_ids : integers, shape (B, T): the start token, then the target without its last token
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        TransformerOutput : logits (B, T, target_vocab), of the token after each; the rest None unless return_layers.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary, wrong shapes, sequences over max_len.
+        TypeError : ids that are not integers.
+        """
+        source_ids = _checked("source_ids", source_ids, self.config.source_vocab)
+        target_ids = _checked("target_ids", target_ids, self.config.target_vocab)
+        check_pairs(source_ids.shape, target_ids.shape)
+        memory_mask = padding_mask(source_ids, self.config.pad_id)
+        encoded = self.encoder(self.embed_source(source_ids), memory_mask, return_layers)
+        mask = self.target_mask(target_ids)
+        decoded = self.decoder(self.embed_target(target_ids), encoded.last_hidden, mask, memory_mask, return_layers)
+        return TransformerOutput(self.predict(decoded.last_hidden), *encoded[1:], *decoded[1:])
+
+    def next_logits(self, source_ids, cached: bool = True):
+        """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
+        return NextLogits(self, source_ids, cached)
+
+    def embed_source(self, ids):
+        """ids (B, S) -> (B, S, d_model): embeddings times sqrt(d_model), with positions and dropout."""
+        return self.dropout(self._placed(self.source_embedding(ids), self.source_position))
+
+    def embed_target(self, ids):
+        """ids (B, T) -> (B, T, d_model), as `embed_source`."""
+        table = self.source_embedding if self.target_embedding is None else self.target_embedding
+        return self.dropout(self._placed(table(ids), self.target_position))
+
+    def target_mask(self, ids, n_queries: int | None = None):
+        """Neither the future nor padding: ids (B, T) -> boolean (B, 1, n_queries, T) of the last ones (None: all)."""
+        length = ids.shape[1]
+        causal = causal_mask(length if n_queries is None else n_queries, length)
+        return padding_mask(ids, self.config.pad_id) & torch.as_tensor(causal, device=ids.device)
+
+    def predict(self, hidden):
+        """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""
+        if self.out_proj is not None:
+            return self.out_proj(hidden)
+        table = self.source_embedding if self.target_embedding is None else self.target_embedding
+        return F.linear(hidden, table.weight)
+
+    def _placed(self, embedded, position):
+        embedded = embedded * math.sqrt(self.config.d_model)
+        return embedded if position is None else position(embedded)
+
+
+class NextLogits:
+    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps the rest.
+
+    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
+
+    Parameters
+    ----------
+    model : a `Transformer`
+    source_ids : integers, shape (B, S)
+    cached : False computes all tokens anew at every call, the slow way to the same logits
+    """
+
+    def __init__(self, model, source_ids, cached: bool = True):
+        self.model, self.n_read = model, 0
+        with self._inference():
+            ids = torch.as_tensor(source_ids, device=model.source_embedding.weight.device)
+            ids = _checked("source_ids", ids, model.config.source_vocab)
+            self.memory_mask = padding_mask(ids, model.config.pad_id)
+            self.memory = model.encoder(model.embed_source(ids), self.memory_mask).last_hidden
+            self.caches = model.decoder.start(self.memory) if cached else None
+
+    def __call__(self, ids):
+        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
+        ids = torch.as_tensor(ids, device=self.memory.device)
+        check_continuation(ids.shape, self.memory.shape[0], self.n_read)
+        ids = _checked("ids", ids, self.model.config.target_vocab)
+        with self._inference():
+            new = ids.shape[1] if self.caches is None else ids.shape[1] - self.n_read
+            x = self.model.embed_target(ids)[:, -new:]
+            mask = self.model.target_mask(ids, new)
+            if self.caches is None:
+                hidden = self.model.decoder(x, self.memory, mask, self.memory_mask).last_hidden
+            else:
+                hidden, self.caches = self.model.decoder.step(x, self.caches, mask, self.memory_mask)
+            self.n_read = ids.shape[1]
+            return self.model.predict(hidden[:, -1:])[:, 0].float().cpu().numpy()
+
+    def reorder(self, rows):
+        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
+        with self._inference():
+            rows = torch.as_tensor(rows, device=self.memory.device)
+            self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]
+            if self.caches is not None:
+                self.caches = tuple(LayerCache(*(part[rows] for part in cache)) for cache in self.caches)
+
+    @contextlib.contextmanager
+    def _inference(self):
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            self.model.train(was_training)
+
+
+def _positions(config):
+    if config.positions == "sinusoidal":
+        return SinusoidalPositions(config.d_model, config.max_len)
+    return LearnedPositions(config.d_model, config.max_len) if config.positions == "learned" else None
+
+
+def _initialise(module):
+    if isinstance(module, nn.Embedding):
+        nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        nn.init.zeros_(module.bias)
+
+
+def _checked(name, ids, size):
+    low = high = 0
+    if ids.device.type == "cpu" and ids.numel():  # elsewhere, looking at the ids would make the device wait
+        low, high = int(ids.min()), int(ids.max())
+    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
+    check_ids(name, ids.shape, is_integer, low, high, size)
+    return ids
