@@ -1,0 +1,101 @@
+"""Small translation models for the tests of training: the same fresh weights in PyTorch and TensorFlow."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+import torch
+from torch import nn
+
+import course_lib.tensorflow
+import course_lib.tensorflow.translation
+import course_lib.torch
+import course_lib.torch.translation
+from course_lib.batching import padded
+from course_lib.masks import causal_mask, padding_mask
+from course_lib.outputs import MaskedLMOutput
+from course_lib.tensorflow.layers import dense, embedding
+
+VOCABULARY, D = 23, 12
+START, END = 1, 2
+
+
+class TorchSketch(nn.Module):
+    """The mean source vector is added to the target's, and a causal encoder reads the sum: as little as trains."""
+
+    pad_id = 0
+
+    def __init__(self, dropout):
+        super().__init__()
+        self.source, self.target = nn.Embedding(VOCABULARY, D), nn.Embedding(VOCABULARY, D)
+        self.encoder = course_lib.torch.Encoder(1, D, 3, 20, dropout, dropout, pre_norm=True)
+        self.output = nn.Linear(D, VOCABULARY)
+
+    def forward(self, source_ids, target_ids):
+        real = (source_ids != 0)[..., None]
+        context = (self.source(source_ids) * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
+        mask = padding_mask(target_ids) & torch.as_tensor(causal_mask(target_ids.shape[1]))
+        return MaskedLMOutput(self.output(self.encoder(context + self.target(target_ids), mask)[0]), None, None)
+
+
+class TensorFlowSketch(keras.layers.Layer):
+    """The same in Keras."""
+
+    pad_id = 0
+
+    def __init__(self, dropout):
+        super().__init__()
+        self.source, self.target = embedding(VOCABULARY, D, 1.0), embedding(VOCABULARY, D, 1.0)
+        self.encoder = course_lib.tensorflow.Encoder(1, D, 3, 20, dropout, dropout, pre_norm=True)
+        self.output_layer = dense(D, VOCABULARY)
+        self.built = True
+
+    def call(self, source_ids, target_ids):
+        real = tf.cast(source_ids != 0, tf.float32)[..., None]
+        context = tf.reduce_sum(self.source(source_ids) * real, 1, keepdims=True)
+        context /= tf.reduce_sum(real, 1, keepdims=True)
+        t = tf.range(tf.shape(target_ids)[1])
+        mask = padding_mask(target_ids) & (t <= t[:, None])
+        hidden = self.encoder(context + self.target(target_ids), mask=mask)[0]
+        return MaskedLMOutput(self.output_layer(hidden), None, None)
+
+
+def sketch(framework: str, dropout: float):
+    return {"torch": TorchSketch, "tensorflow": TensorFlowSketch}[framework](dropout)
+
+
+MODELS = {"sketch": sketch}
+
+
+def build(framework: str, model: str = "sketch", dropout: float = 0.0):
+    """A model with the weights that the seed 7 gives in PyTorch."""
+    torch.manual_seed(7)
+    state = course_lib.torch.get_state(MODELS[model]("torch", dropout))
+    if framework == "torch":
+        built = MODELS[model]("torch", dropout)
+        course_lib.torch.set_state(built, state)
+    else:
+        built = MODELS[model]("tensorflow", dropout)
+        if model == "sketch":  # Keras keeps the name `output` for itself
+            state = {name.replace("output.", "output_layer."): value for name, value in state.items()}
+        course_lib.tensorflow.set_state(built, state)
+    return built
+
+
+def pairs(n: int = 60, seed: int = 3):
+    """Sentences of 2 to 7 tokens and their translation: every token one higher, in the same order."""
+    rng = np.random.default_rng(seed)
+    sources = [rng.integers(3, VOCABULARY, size=rng.integers(2, 8)) for _ in range(n)]
+    targets = [np.concatenate([[START], 3 + (s - 2) % (VOCABULARY - 3), [END]]) for s in sources]
+    return sources, targets
+
+
+def batches(n: int = 60, size: int = 10, seed: int = 3):
+    """epoch -> its batches (source ids, target ids, rows), in an order of the epoch's own."""
+    sources, targets = pairs(n, seed)
+
+    def of_epoch(epoch: int):
+        order = np.random.default_rng([seed, epoch]).permutation(n)
+        groups = [order[i : i + size] for i in range(0, n, size)]
+        return [(padded([sources[i] for i in g]), padded([targets[i] for i in g]), g) for g in groups]
+
+    return of_epoch
