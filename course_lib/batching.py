@@ -1,5 +1,7 @@
 """Batches of token ids for training and prediction: texts of similar length together, little padding."""
 
+import copy
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -104,6 +106,97 @@ def epochs_of(sequences: Sequence[np.ndarray], epochs: int, batch_size: int, see
     return [Batches(sequences, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
 
 
+class PairBatch(NamedTuple):
+    """B pairs: `source` ids, int64 (B, S), and `target` ids, int64 (B, T), padded; `rows`, int64 (B,), their places."""
+
+    source: np.ndarray
+    target: np.ndarray
+    rows: np.ndarray
+
+
+class PairBatches(Sequence):
+    """One epoch of pairs, in batches of similar lengths and of about equally many tokens.
+
+    A batch has as many pairs as fit into `max_tokens`, source and target counted together, padding included: what a
+    training step costs. (Vaswani et al. 2017, section 5.1, batch by tokens as well: 25,000 on each side.) Pairs are
+    sorted by their lengths, those of equal lengths shuffled; the sorted pairs are cut into batches and the batches
+    shuffled. So each epoch has the same number of batches of the same sizes, with other pairs in them.
+
+    `batches.epoch(e)[k]` depends on the pairs, the seed, e and k and on nothing else: a training that was stopped goes
+    on in the middle of an epoch without reading what came before.
+
+    Parameters
+    ----------
+    sources, targets : N integer arrays of shape (length,) each, as `SubwordTokenizer.encode` returns them
+    max_tokens : tokens of a batch at most, B * (S + T); a pair that is longer is a batch of its own
+    seed : of the order, or None: sorted by length, for prediction
+    epoch : which one, counted from 0; each has an order of its own
+    pad_id : what to pad with
+    multiple : round S and T up to a multiple of this: fewer different shapes, each of which XLA compiles anew
+
+    Raises
+    ------
+    ValueError : no pairs, unequal numbers of sources and targets, an empty one, or a size below one.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[np.ndarray],
+        targets: Sequence[np.ndarray],
+        max_tokens: int = 2500,
+        seed: int | None = 0,
+        epoch: int = 0,
+        pad_id: int = 0,
+        multiple: int = 1,
+    ):
+        for name, value, least in (("max_tokens", max_tokens, 1), ("multiple", multiple, 1), ("epoch", epoch, 0)):
+            if value < least:
+                raise ValueError(f"{name} must be {least} or more, got {value}")
+        if len(sources) != len(targets):
+            raise ValueError(f"there are {len(sources)} sources but {len(targets)} targets; each source needs one")
+        lengths = np.array([[len(ids) for ids in side] for side in (sources, targets)], dtype=np.int64)  # (2, N)
+        if lengths.size == 0 or lengths.min() == 0:
+            raise ValueError("there must be at least one pair, and every sequence needs at least one token")
+        self.sources, self.targets, self.pad_id, self.multiple = sources, targets, pad_id, multiple
+        self._lengths = -(-lengths // multiple) * multiple
+        self._ends = _ends(self._lengths[:, _by_length(self._lengths)], max_tokens)
+        self.seed = seed
+        self._shuffle(epoch)
+
+    def epoch(self, epoch: int) -> "PairBatches":
+        """The batches of another epoch of the same pairs; ValueError for a negative one."""
+        if epoch < 0:
+            raise ValueError(f"epoch must be 0 or more, got {epoch}")
+        other = copy.copy(self)
+        other._shuffle(epoch)
+        return other
+
+    def steps(self, first: int = 0, last: int | None = None) -> Iterator[PairBatch]:
+        """The batches number first ... last - 1, counted on from epoch to epoch; without `last` there is no end."""
+        batches, n = self, len(self)
+        for step in range(first, last) if last is not None else itertools.count(first):
+            if step // n != batches.number:
+                batches = self.epoch(step // n)
+            yield batches[step % n]
+
+    def _shuffle(self, epoch: int) -> None:
+        self.number = epoch
+        rng = None if self.seed is None else np.random.default_rng([self.seed, epoch])
+        rows = np.split(_by_length(self._lengths, rng), self._ends[:-1])
+        self.groups = rows if rng is None else [rows[i] for i in rng.permutation(len(rows))]
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __getitem__(self, i: int) -> PairBatch:
+        rows = self.groups[i]
+        ids = (padded([side[row] for row in rows], self.pad_id, self.multiple) for side in (self.sources, self.targets))
+        return PairBatch(*ids, rows)
+
+    def __iter__(self) -> Iterator[PairBatch]:
+        return (self[i] for i in range(len(self)))
+
+
 def check_examples(sequences: Sequence[np.ndarray], labels, n_classes: int) -> np.ndarray:
     """The labels as an int64 array (N,), one for each sequence.
 
@@ -148,3 +241,21 @@ def head_and_tail(ids: np.ndarray, max_len: int, head: int) -> np.ndarray:
 
 def _cut(rows: np.ndarray, size: int) -> list[np.ndarray]:
     return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+
+def _by_length(lengths: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
+    """The pairs in order of target length, then of source length (2, N); those equal in both in random order."""
+    order = np.arange(lengths.shape[1]) if rng is None else rng.permutation(lengths.shape[1])
+    return order[np.lexsort((lengths[0][order], lengths[1][order]))]
+
+
+def _ends(lengths: np.ndarray, max_tokens: int) -> np.ndarray:
+    """Where each batch ends when sorted pairs of these lengths (2, N) are dealt one by one until a batch is full."""
+    ends, n, longest = [], 0, (0, 0)
+    for i, pair in enumerate(lengths.T.tolist()):
+        grown = max(longest[0], pair[0]), max(longest[1], pair[1])
+        if n and (n + 1) * sum(grown) > max_tokens:
+            ends.append(i)
+            n, grown = 0, tuple(pair)
+        n, longest = n + 1, grown
+    return np.array([*ends, lengths.shape[1]])
