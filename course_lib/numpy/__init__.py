@@ -1,19 +1,24 @@
 """The reference: every model in NumPy, forward only, float64, written to be read beside the paper."""
 
+from course_lib.numpy.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.numpy.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.numpy.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.numpy.decoder import Decoder, DecoderLayer
 from course_lib.numpy.losses import cross_entropy
-from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions
+from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
-from course_lib.numpy.seq2seq import AdditiveScore, DotScore, GeneralScore, NextLogits, Seq2Seq, weighted_mean
+from course_lib.numpy.seq2seq import NextLogits, Seq2Seq
 from course_lib.numpy.state import get_state, set_state
 from course_lib.numpy.transformer import Encoder, EncoderLayer, FeedForward
+from course_lib.numpy.translator import Transformer
 
 __all__ = [
     "AdditiveScore",
     "BertForMaskedLM",
     "BertForSequenceClassification",
     "BertModel",
+    "Decoder",
+    "DecoderLayer",
     "DotScore",
     "Encoder",
     "EncoderLayer",
@@ -28,11 +33,15 @@ __all__ = [
     "RNNCell",
     "Seq2Seq",
     "SinusoidalPositions",
+    "TimeModulation",
+    "Transformer",
     "attention",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
+    "rotary",
+    "rotate",
     "set_state",
     "softmax",
     "unrolled",

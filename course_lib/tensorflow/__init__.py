@@ -1,20 +1,25 @@
 """Every model in TensorFlow, as Keras 3 layers and models that train."""
 
 from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports TensorFlow without the banner
+from course_lib.tensorflow.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.tensorflow.decoder import Decoder, DecoderLayer
 from course_lib.tensorflow.losses import cross_entropy
-from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions
+from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
-from course_lib.tensorflow.seq2seq import AdditiveScore, DotScore, GeneralScore, NextLogits, Seq2Seq, weighted_mean
+from course_lib.tensorflow.seq2seq import NextLogits, Seq2Seq
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.transformer import Encoder, EncoderLayer, FeedForward
+from course_lib.tensorflow.translator import Transformer
 
 __all__ = [
     "AdditiveScore",
     "BertForMaskedLM",
     "BertForSequenceClassification",
     "BertModel",
+    "Decoder",
+    "DecoderLayer",
     "DotScore",
     "Encoder",
     "EncoderLayer",
@@ -29,11 +34,15 @@ __all__ = [
     "RNNCell",
     "Seq2Seq",
     "SinusoidalPositions",
+    "TimeModulation",
+    "Transformer",
     "attention",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
+    "rotary",
+    "rotate",
     "set_state",
     "softmax",
     "unrolled",

@@ -1,6 +1,7 @@
 """Keras layers built at once: their weights exist before the first call, so a checkpoint can fill them."""
 
 import keras
+import tensorflow as tf
 
 
 class ExplicitMask:
@@ -40,3 +41,12 @@ def layer_norm(d_model: int, eps: float) -> keras.layers.LayerNormalization:
     layer = keras.layers.LayerNormalization(epsilon=eps)
     layer.build((None, d_model))
     return layer
+
+
+def product(x, weight):
+    """x W^T as one product of two matrices: (..., d_in) and (d_out, d_in) -> (..., d_out)."""
+    if len(x.shape) == 2:
+        return tf.matmul(x, weight, transpose_b=True)
+    rows = tf.matmul(tf.reshape(x, (-1, x.shape[-1])), weight, transpose_b=True)
+    shape = tf.concat([tf.shape(x)[:-1], tf.shape(rows)[-1:]], 0)
+    return tf.ensure_shape(tf.reshape(rows, shape), (*x.shape[:-1], weight.shape[0]))

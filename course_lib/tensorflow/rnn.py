@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from course_lib.checks import check_choice, check_recurrence, check_state, check_step
 from course_lib.outputs import RNNOutput
-from course_lib.tensorflow.layers import ExplicitMask
+from course_lib.tensorflow.layers import ExplicitMask, product
 
 
 class Cell(ExplicitMask, keras.layers.Layer):
@@ -171,15 +171,6 @@ def fused(cell, x, mask=None, state=None):
 
     _, state, outputs = tf.while_loop(lambda t, *_: t < n_steps, step, (0, state, outputs), maximum_iterations=n_steps)
     return RNNOutput(_swapped(outputs.stack()), state)
-
-
-def product(x, weight):
-    """x W^T as one product of two matrices: (..., d_in) and (d_out, d_in) -> (..., d_out)."""
-    if len(x.shape) == 2:
-        return tf.matmul(x, weight, transpose_b=True)
-    rows = tf.matmul(tf.reshape(x, (-1, x.shape[-1])), weight, transpose_b=True)
-    shape = tf.concat([tf.shape(x)[:-1], tf.shape(rows)[-1:]], 0)
-    return tf.ensure_shape(tf.reshape(rows, shape), (*x.shape[:-1], weight.shape[0]))
 
 
 def _swapped(x):

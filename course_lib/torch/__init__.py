@@ -8,14 +8,17 @@ import os
 
 import torch as _torch
 
+from course_lib.torch.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.torch.decoder import Decoder, DecoderLayer
 from course_lib.torch.losses import cross_entropy
-from course_lib.torch.positional import LearnedPositions, SinusoidalPositions
+from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
-from course_lib.torch.seq2seq import AdditiveScore, DotScore, GeneralScore, NextLogits, Seq2Seq, weighted_mean
+from course_lib.torch.seq2seq import NextLogits, Seq2Seq
 from course_lib.torch.state import get_state, set_state
 from course_lib.torch.transformer import Encoder, EncoderLayer, FeedForward
+from course_lib.torch.translator import Transformer
 
 if os.environ.get("COURSE_DEVICE"):
     _torch.set_default_device(os.environ["COURSE_DEVICE"])
@@ -25,6 +28,8 @@ __all__ = [
     "BertForMaskedLM",
     "BertForSequenceClassification",
     "BertModel",
+    "Decoder",
+    "DecoderLayer",
     "DotScore",
     "Encoder",
     "EncoderLayer",
@@ -39,11 +44,15 @@ __all__ = [
     "RNNCell",
     "Seq2Seq",
     "SinusoidalPositions",
+    "TimeModulation",
+    "Transformer",
     "attention",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
+    "rotary",
+    "rotate",
     "set_state",
     "softmax",
     "unrolled",

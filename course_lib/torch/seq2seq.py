@@ -1,4 +1,4 @@
-"""Recurrent translation: alignment scores, and the encoder-decoder with attention and without."""
+"""Recurrent translation: the encoder-decoder, with attention and without."""
 
 from contextlib import contextmanager
 
@@ -6,129 +6,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import (
-    check_choice,
-    check_continuation,
-    check_dropout,
-    check_halves,
-    check_ids,
-    check_pairs,
-    check_same_features,
-    check_score,
-)
-from course_lib.outputs import AttentionOutput, Seq2SeqMemory, Seq2SeqOutput
-from course_lib.torch.attention import softmax
+from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_ids, check_pairs
+from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput
+from course_lib.torch.alignment import SCORES, weighted_mean
 from course_lib.torch.rnn import CELLS, RNN, fused
-
-
-class Score(nn.Module):
-    """How well a decoder's state fits an annotation: query (B, T, d_query), keys (B, S, d_key) -> (B, T, S).
-
-    The part that no query changes is a method of its own, so that a decoder computes it once.
-
-    Parameters
-    ----------
-    d_query, d_key : features of the decoder's states and of the annotations
-    """
-
-    def __init__(self, d_query: int, d_key: int):
-        super().__init__()
-        self.d_query, self.d_key = d_query, d_key
-
-    def forward(self, query, keys):
-        """query (B, T, d_query) and keys (B, S, d_key) -> scores (B, T, S); ValueError for other shapes."""
-        check_score(query.shape, keys.shape, self.d_query, self.d_key)
-        return self.compare(query, self.prepare(keys))
-
-    def prepare(self, keys):
-        """What does not depend on the query: keys (B, S, d_key) -> (B, S, d_query)."""
-        raise NotImplementedError
-
-    def compare(self, query, prepared):
-        """query (B, T, d_query) and prepared keys (B, S, d_query) -> scores (B, T, S)."""
-        raise NotImplementedError
-
-
-class DotScore(Score):
-    """score(s, h) = s^T h (Luong et al. 2015, section 3.1, "dot"): no weights, and d_query = d_key.
-
-    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
-
-    Raises
-    ------
-    ValueError : d_query and d_key differ.
-    """
-
-    def __init__(self, d_query: int, d_key: int):
-        super().__init__(d_query, d_key)
-        check_same_features(d_query, d_key)
-
-    def prepare(self, keys):
-        return keys
-
-    def compare(self, query, prepared):
-        return query @ prepared.transpose(1, 2)
-
-
-class GeneralScore(Score):
-    """score(s, h) = s^T W h (Luong et al. 2015, section 3.1, "general"), with W of shape (d_query, d_key).
-
-    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
-    """
-
-    def __init__(self, d_query: int, d_key: int):
-        super().__init__(d_query, d_key)
-        bound = d_key**-0.5
-        self.weight = nn.Parameter(torch.empty(d_query, d_key).uniform_(-bound, bound))
-
-    def prepare(self, keys):
-        return F.linear(keys, self.weight)
-
-    def compare(self, query, prepared):
-        return query @ prepared.transpose(1, 2)
-
-
-class AdditiveScore(Score):
-    """score(s, h) = v^T tanh(W s + U h), a layer of d_query units (Bahdanau et al. 2015, appendix A.1.2).
-
-    Parameters and call as for `Score`: (B, T, d_query) and (B, S, d_key) -> (B, T, S).
-    """
-
-    def __init__(self, d_query: int, d_key: int):
-        super().__init__(d_query, d_key)
-        self.weight_query = nn.Parameter(torch.empty(d_query, d_query).uniform_(-(d_query**-0.5), d_query**-0.5))
-        self.weight_key = nn.Parameter(torch.empty(d_query, d_key).uniform_(-(d_key**-0.5), d_key**-0.5))
-        self.vector = nn.Parameter(torch.empty(d_query).uniform_(-(d_query**-0.5), d_query**-0.5))
-
-    def prepare(self, keys):
-        return F.linear(keys, self.weight_key)
-
-    def compare(self, query, prepared):
-        query = F.linear(query, self.weight_query)
-        return torch.tanh(query[:, :, None] + prepared[:, None]) @ self.vector  # (B, T, S, d_query) -> (B, T, S)
-
-
-SCORES = {"dot": DotScore, "general": GeneralScore, "additive": AdditiveScore}
-
-
-def weighted_mean(scores, values, mask=None):
-    """sum_s a_s values_s with a = softmax(scores): the context of Bahdanau et al. 2015, eqs. 5 and 6.
-
-    Parameters
-    ----------
-    scores : shape (B, T, S)
-    values : shape (B, S, d)
-    mask : boolean, broadcastable to (B, T, S), True = may attend; a row without any gives zeros
-
-    Returns
-    -------
-    AttentionOutput : output (B, T, d) and weights (B, T, S).
-    """
-    if mask is None:
-        weights = softmax(scores)
-    else:
-        weights = softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min)) * mask
-    return AttentionOutput(weights @ values, weights)
 
 
 class Seq2Seq(nn.Module):

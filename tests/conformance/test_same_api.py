@@ -11,7 +11,7 @@ from backends import BACKENDS, NUMPY
 from course_lib.config import BertConfig
 
 CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
-MODULES = ["attention", "positional", "transformer", "bert", "rnn", "seq2seq", "state"]
+MODULES = ["alignment", "attention", "positional", "transformer", "bert", "rnn", "seq2seq", "state"]
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",
     "compare", "encode", "step", "attend", "predict_from", "next_logits", "reorder",
