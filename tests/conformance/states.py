@@ -58,6 +58,80 @@ def classifier(config):
     return bert(config, "bert.") | linear("classifier", config.d_model, config.n_classes)
 
 
+GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+
+
+def cell(kind, d_in, d_hidden, name=""):
+    rows = GATES[kind] * d_hidden
+    return {
+        f"{name}weight_ih": (rows, d_in),
+        f"{name}weight_hh": (rows, d_hidden),
+        f"{name}bias_ih": (rows,),
+        f"{name}bias_hh": (rows,),
+    }
+
+
+def rnn(kind, d_in, d_hidden, bidirectional=False, name=""):
+    shapes = cell(kind, d_in, d_hidden, f"{name}forward_cell.")
+    return shapes | (cell(kind, d_in, d_hidden, f"{name}backward_cell.") if bidirectional else {})
+
+
+def score(kind, d_query, d_key, name=""):
+    return {
+        None: {},
+        "dot": {},
+        "general": {f"{name}weight": (d_query, d_key)},
+        "additive": {
+            f"{name}weight_query": (d_query, d_query),
+            f"{name}weight_key": (d_query, d_key),
+            f"{name}vector": (d_query,),
+        },
+    }[kind]
+
+
+def seq2seq(source_vocab, target_vocab, d_model, d_hidden, kind="gru", how=None, order="bahdanau"):
+    n_states = 2 if kind == "lstm" else 1
+    return {
+        "source_embedding.weight": (source_vocab, d_model),
+        "target_embedding.weight": (target_vocab, d_model),
+        **rnn(kind, d_model, d_hidden // 2, True, "encoder."),
+        **cell(kind, d_model + (d_hidden if order == "bahdanau" else 0), d_hidden, "cell."),
+        **linear("start", d_hidden, n_states * d_hidden),
+        **score(how, d_hidden, d_hidden, "score."),
+        **linear("readout", d_hidden + d_model + d_hidden, d_model),
+        **linear("out_proj", d_model, target_vocab),
+    }
+
+
+def decoder_layer(d_model, d_ff, name=""):
+    return (
+        multi_head_attention(d_model, f"{name}self_attention.")
+        | norm(f"{name}norm1", d_model)
+        | multi_head_attention(d_model, f"{name}cross_attention.")
+        | norm(f"{name}norm2", d_model)
+        | feed_forward(d_model, d_ff, f"{name}feed_forward.")
+        | norm(f"{name}norm3", d_model)
+    )
+
+
+def decoder(n_layers, d_model, d_ff, pre_norm=False, name=""):
+    shapes = {}
+    for n in range(n_layers):
+        shapes |= decoder_layer(d_model, d_ff, f"{name}layers.{n}.")
+    return shapes | (norm(f"{name}norm", d_model) if pre_norm else {})
+
+
+def transformer(config):
+    shapes = {"source_embedding.weight": (config.source_vocab, config.d_model)}
+    if not config.share_embeddings:
+        shapes["target_embedding.weight"] = (config.target_vocab, config.d_model)
+    if config.positions == "learned":
+        shapes |= {f"{side}_position.weight": (config.max_len, config.d_model) for side in ("source", "target")}
+    shapes |= encoder(config.n_layers, config.d_model, config.d_ff, config.pre_norm, "encoder.")
+    shapes |= decoder(config.n_layers, config.d_model, config.d_ff, config.pre_norm, "decoder.")
+    return shapes | ({} if config.tie_output else linear("out_proj", config.d_model, config.target_vocab))
+
+
 def random_state(shapes, seed=0, scale=0.4):
     """Weights of a size at which nothing saturates; the gains of normalisations lie around 1."""
     rng = np.random.default_rng(seed)
