@@ -1,10 +1,12 @@
-"""The decoder of the Transformer (Vaswani et al. 2017, section 3.1)."""
+"""The decoder of the Transformer (Vaswani et al. 2017, section 3.1), whole or one token at a time."""
+
+import numpy as np
 
 from course_lib.checks import check_dropout, check_features
 from course_lib.numpy.attention import MultiHeadAttention, attention
 from course_lib.numpy.layers import LayerNorm, Module
 from course_lib.numpy.transformer import FeedForward
-from course_lib.outputs import DecoderLayerOutput, DecoderOutput
+from course_lib.outputs import DecoderLayerOutput, DecoderOutput, LayerCache
 
 
 class DecoderLayer(Module):
@@ -63,17 +65,48 @@ class DecoderLayer(Module):
         ValueError : another shape.
         """
         check_features("x", x.shape, self.d_model)
+        return self._sublayers(
+            x,
+            lambda h: self.self_attention(h, h, h, mask=mask),
+            lambda h: self.cross_attention(h, memory, memory, mask=memory_mask),
+        )
+
+    def start(self, memory):
+        """The cache before the first token: no keys and values of the target, those of the memory (B, S, d_model)."""
+        attend = self.cross_attention
+        nothing = np.zeros((memory.shape[0], attend.n_heads, 0, attend.d_head))
+        return LayerCache(nothing, nothing, attend.split(attend.k_proj(memory)), attend.split(attend.v_proj(memory)))
+
+    def step(self, x, cache, mask=None, memory_mask=None):
+        """New tokens x (B, n, d_model) after the t of the cache -> output (B, n, d_model), the cache of t + n.
+
+        `mask` is broadcastable to (B, H, n, t + n), `memory_mask` to (B, H, n, S).
+        """
+        attend = self.self_attention
+
+        def to_target(h):
+            nonlocal cache
+            keys = np.concatenate([cache.keys, attend.split(attend.k_proj(h))], axis=2)  # (B, H, t + n, d_head)
+            values = np.concatenate([cache.values, attend.split(attend.v_proj(h))], axis=2)
+            cache = cache._replace(keys=keys, values=values)
+            return _attend(attend, h, keys, values, mask)
+
+        def to_memory(h):
+            return _attend(self.cross_attention, h, cache.memory_keys, cache.memory_values, memory_mask)
+
+        return self._sublayers(x, to_target, to_memory).output, cache
+
+    def _sublayers(self, x, to_target, to_memory):
         if self.pre_norm:
-            h = self.norm1(x)
-            attended, self_weights = self.self_attention(h, h, h, mask=mask)
+            attended, self_weights = to_target(self.norm1(x))
             x = x + attended
-            attended, cross_weights = self.cross_attention(self.norm2(x), memory, memory, mask=memory_mask)
+            attended, cross_weights = to_memory(self.norm2(x))
             x = x + attended
             x = x + self.feed_forward(self.norm3(x))
         else:
-            attended, self_weights = self.self_attention(x, x, x, mask=mask)
+            attended, self_weights = to_target(x)
             x = self.norm1(x + attended)
-            attended, cross_weights = self.cross_attention(x, memory, memory, mask=memory_mask)
+            attended, cross_weights = to_memory(x)
             x = self.norm2(x + attended)
             x = self.norm3(x + self.feed_forward(x))
         return DecoderLayerOutput(x, self_weights, cross_weights)
@@ -127,3 +160,21 @@ class Decoder(Module):
         if not return_layers:
             return DecoderOutput(x, None, None, None)
         return DecoderOutput(x, tuple(hidden), tuple(self_weights), tuple(cross_weights))
+
+    def start(self, memory):
+        """The layers' caches before the first token, for a memory (B, S, d_model)."""
+        return tuple(layer.start(memory) for layer in self.layers)
+
+    def step(self, x, caches, mask=None, memory_mask=None):
+        """New tokens x (B, n, d_model) after the t of the caches -> last hidden states (B, n, d_model), new caches."""
+        grown = []
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x, cache = layer.step(x, cache, mask, memory_mask)
+            grown.append(cache)
+        return (x if self.norm is None else self.norm(x)), tuple(grown)
+
+
+def _attend(layer, q, keys, values, mask):
+    """What `layer` does, from keys and values (B, H, S, d_head) that are projected already."""
+    context, weights = layer.attention(layer.split(layer.q_proj(q)), keys, values, mask)
+    return layer.out_proj(layer.merge(context)), weights

@@ -12,7 +12,7 @@ from course_lib.numpy.decoder import Decoder
 from course_lib.numpy.layers import Embedding, Linear, Module
 from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions, rotary
 from course_lib.numpy.transformer import Encoder
-from course_lib.outputs import TransformerOutput
+from course_lib.outputs import LayerCache, TransformerOutput
 
 
 class Transformer(Module):
@@ -104,7 +104,7 @@ class Transformer(Module):
 
 
 class NextLogits:
-    """The logits of the next token: called with growing ids (N, t); the reference computes all tokens anew.
+    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps the rest.
 
     The start token comes first. Row i belongs to source i until `reorder` says otherwise.
 
@@ -112,7 +112,7 @@ class NextLogits:
     ----------
     model : a `Transformer`
     source_ids : integers, shape (B, S)
-    cached : of no effect here; PyTorch and TensorFlow keep keys and values
+    cached : False computes all tokens anew at every call, the slow way to the same logits
     """
 
     def __init__(self, model, source_ids, cached: bool = True):
@@ -120,20 +120,28 @@ class NextLogits:
         ids = _checked("source_ids", source_ids, model.config.source_vocab)
         self.memory_mask = padding_mask(ids, model.config.pad_id)
         self.memory = model.encoder(model.embed_source(ids), self.memory_mask).last_hidden
+        self.caches = model.decoder.start(self.memory) if cached else None
 
     def __call__(self, ids):
-        """ids (N, t) -> array (N, target_vocab); ValueError unless they continue what was read."""
+        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
         ids = np.asarray(ids)
         check_continuation(ids.shape, self.memory.shape[0], self.n_read)
         ids = _checked("ids", ids, self.model.config.target_vocab)
-        x, mask = self.model.embed_target(ids), self.model.target_mask(ids)
-        hidden = self.model.decoder(x, self.memory, mask, self.memory_mask).last_hidden
+        new = ids.shape[1] if self.caches is None else ids.shape[1] - self.n_read
+        x = self.model.embed_target(ids)[:, -new:]
+        mask = self.model.target_mask(ids, new)
+        if self.caches is None:
+            hidden = self.model.decoder(x, self.memory, mask, self.memory_mask).last_hidden
+        else:
+            hidden, self.caches = self.model.decoder.step(x, self.caches, mask, self.memory_mask)
         self.n_read = ids.shape[1]
         return self.model.predict(hidden[:, -1])
 
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
         self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]
+        if self.caches is not None:
+            self.caches = tuple(LayerCache(*(part[rows] for part in cache)) for cache in self.caches)
 
 
 def _positions(config):

@@ -122,7 +122,7 @@ class NextLogits:
     def __init__(self, model, source_ids, cached: bool = True):
         self.model, self.n_read = model, 0
         ids = tf.cast(_checked("source_ids", source_ids, model.config.source_vocab), tf.int64)
-        self.functions = compiled(model)
+        self.functions = _compiled(model)
         self.memory_mask = padding_mask(ids, model.config.pad_id)
         self.memory = self.functions["encode"](ids, self.memory_mask)
         self.caches = model.decoder.start(self.memory) if cached else None
@@ -147,7 +147,7 @@ class NextLogits:
             self.caches = tuple(LayerCache(*(tf.gather(part, rows) for part in cache)) for cache in self.caches)
 
 
-def compiled(model) -> dict:
+def _compiled(model) -> dict:
     """The model's functions for decoding, each traced once for all batches and lengths, kept with the model."""
     if model._decoding:
         return model._decoding

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from figures import Figure, Subject
-from problems import attention_flops, bert_flops
+from problems import attention_flops, bert_flops, translator_flops
 
 HERE = Path(__file__).parent
 PAUSE = 0.005  # seconds: threads that wait actively for more work after a turn have gone to sleep by then
@@ -126,7 +126,7 @@ def compare(figure: Figure, pool: Pool, seconds: float, rounds: int, clock: str 
             times[j].append(workers[j].ask("turn", calls=calls[j])[clock])
     peaks = [worker.ask("peak")["bytes"] for worker in workers] if figure.memory else [None] * len(workers)
     rate = max(worker.ask("gemm", size=1024)[clock] for worker in workers[:2])
-    flops = attention_flops(figure.job) if "n_heads" in figure.job else bert_flops(figure.job, **MINILM)
+    flops = _flops(figure.job)
     results = []
     for j, subject in enumerate(subjects):
         ratios = [mine / theirs for mine, theirs in zip(times[j], times[0], strict=True)]
@@ -158,6 +158,12 @@ def verdict(ratio: float | None, target: float | None) -> str:
     if ratio is None or target is None:
         return ""
     return "met" if round(ratio, 2) <= target else "missed"
+
+
+def _flops(job):
+    if "vocab_size" in job:
+        return translator_flops(job)
+    return attention_flops(job) if "n_heads" in job else bert_flops(job, **MINILM)
 
 
 def _subjects(figure: Figure) -> list[Subject]:

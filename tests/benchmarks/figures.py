@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+TRANSLATOR = {"vocab_size": 8000, "d_model": 256, "n_layers": 4, "n_heads": 8, "d_ff": 1024}
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -85,9 +87,53 @@ def bert_figures(sizes: dict) -> list[Figure]:
     ]
 
 
+def translator_figures(sizes: dict, length: int, tokens: int) -> list[Figure]:
+    """The Transformer against torch.nn's, TensorFlow's training step against PyTorch's, decoding with a cache."""
+    train = {**sizes, "B": 32, "T": length, "task": "train"}
+    decode = {**sizes, "B": 1, "T": tokens, "task": "decode"}
+    fused, plain = ({"attention": name} for name in ("fused", "plain"))
+    what = f"translator, training step, B=32, T={length}"
+    figures = [
+        Figure(
+            f"nn.Transformer, {what}",
+            train,
+            Subject("nn.Transformer", "torch", "peer_translator"),
+            (
+                Subject("fused_attention", "torch", "our_translator", fused),
+                Subject("attention", "torch", "our_translator", plain),
+            ),
+            {"fused_attention": 0.95},
+        ),
+        Figure(
+            f"our PyTorch, {what}",
+            train,
+            Subject("PyTorch, fused_attention", "torch", "our_translator", fused),
+            (
+                Subject("TensorFlow, fused_attention, XLA", "tensorflow", "our_translator", {**fused, "jit": True}),
+                Subject(
+                    "TensorFlow, fused_attention, tf.function", "tensorflow", "our_translator", {**fused, "jit": False}
+                ),
+            ),
+            {"TensorFlow, fused_attention, XLA": 1.0},
+        ),
+    ]
+    for name, framework in (("PyTorch", "torch"), ("TensorFlow", "tensorflow")):
+        figures.append(
+            Figure(
+                f"{name}, decoding {tokens} tokens one by one",
+                decode,
+                Subject("without a cache", framework, "our_decoding", {**fused, "cached": False}),
+                (Subject("with a cache", framework, "our_decoding", {**fused, "cached": True}),),
+                {"with a cache": 0.2},
+            )
+        )
+    return figures
+
+
 def all_figures() -> list[Figure]:
     """The figures at the sizes of the marks."""
     return [
         *attention_figures({"B": 8, "d_model": 256, "n_heads": 8}, lengths=(128, 512)),
         *bert_figures({"B": 32, "T": 64}),
+        *translator_figures(TRANSLATOR, length=64, tokens=256),
     ]

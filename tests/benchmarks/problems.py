@@ -2,6 +2,9 @@
 
 import numpy as np
 
+import course_lib.numpy
+from course_lib.config import TransformerConfig
+
 SEED = 2017
 
 
@@ -70,6 +73,37 @@ def bert_flops(job: dict, n_layers: int, d_model: int, d_ff: int) -> float:
     tokens = job["B"] * job["T"]
     layer = 4 * 2 * tokens * d_model**2 + 2 * 2 * tokens * job["T"] * d_model + 2 * 2 * tokens * d_model * d_ff
     return n_layers * layer * (3 if job["task"] == "train" else 1)
+
+
+def translator_problem(job: dict) -> dict:
+    """A translator's fresh weights, and padded pairs of ids, of lengths that run evenly from T / 2 to T.
+
+    Parameters
+    ----------
+    job : sizes B, T (of source and target), vocab_size, d_model, n_layers, n_heads, d_ff
+
+    Returns
+    -------
+    dict : config, state (our names), source (B, T), inputs (B, T), labels (B, T).
+    """
+    sizes = {name: job[name] for name in ("d_model", "n_layers", "n_heads", "d_ff")}
+    config = TransformerConfig(job["vocab_size"], job["vocab_size"], **sizes)
+    np.random.seed(SEED)
+    state = course_lib.numpy.get_state(course_lib.numpy.Transformer(config))
+    rng = np.random.default_rng(SEED)
+    real = np.arange(job["T"]) < np.linspace(job["T"] // 2, job["T"], job["B"]).astype(int)[:, None]
+    ids = [np.where(real, rng.integers(1, job["vocab_size"], real.shape), 0) for _ in range(3)]
+    return {"config": config, "state": state, **dict(zip(("source", "inputs", "labels"), ids, strict=True))}
+
+
+def translator_flops(job: dict) -> float:
+    """Matrix products of encoder, decoder and output: one training step, or T tokens decoded with a cache."""
+    tokens, d_model = job["B"] * job["T"], job["d_model"]
+    pairs = 2 * 2 * tokens * job["T"] * d_model
+    encoder = 4 * 2 * tokens * d_model**2 + pairs + 2 * 2 * tokens * d_model * job["d_ff"]
+    decoder = encoder + 4 * 2 * tokens * d_model**2 + pairs
+    forward = job["n_layers"] * (encoder + decoder) + 2 * tokens * d_model * job["vocab_size"]
+    return forward * (3 if job["task"] == "train" else 1)
 
 
 def normal(rng, *shape):

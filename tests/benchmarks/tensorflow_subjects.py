@@ -4,12 +4,13 @@ Every call is compiled: by `tf.function`, and by XLA when the job says so.
 """
 
 import numpy as np
-from problems import attention_problem, bert_problem
+from problems import attention_problem, bert_problem, translator_problem
 
 import course_lib.tensorflow as ours  # before TensorFlow itself: it keeps the start-up banner quiet
 
 import keras  # isort: skip
 import tensorflow as tf  # isort: skip
+from course_lib.tensorflow import translation  # isort: skip
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
 LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
@@ -122,3 +123,39 @@ def our_bert(job):
         return {**found, "norm of the gradient": tf.linalg.global_norm(dense).numpy()}
 
     return call, outputs
+
+
+def our_translator(job):
+    """Transformer of course_lib and the training step of its `translation`, one compiled function."""
+    problem = translator_problem(job)
+    model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]])
+    ours.set_state(model, problem["state"])
+    optimizer = translation.make_optimizer(model)
+    optimizer.learning_rate.assign(LEARNING_RATE)
+    step = translation.make_train_step(model, optimizer, 0.1, jit_compile=job["jit"])
+    batch = [tf.constant(problem[name]) for name in ("source", "inputs", "labels")]
+    variables = [variable.value for variable in model.trainable_variables]
+
+    def outputs():
+        with tf.GradientTape() as tape:
+            loss = ours.cross_entropy(model(*batch[:2], training=False).logits, batch[2], 0, 0.1).loss
+        slopes = [tf.convert_to_tensor(slope) for slope in tape.gradient(loss, variables)]
+        return {"loss": loss.numpy(), "norm of the gradient": tf.linalg.global_norm(slopes).numpy()}
+
+    return lambda: step(*batch).numpy(), outputs
+
+
+def our_decoding(job):
+    """T tokens read one after the other by `next_logits`, with keys and values kept or not; both compiled."""
+    problem = translator_problem(job)
+    model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]])
+    ours.set_state(model, problem["state"])
+    ids = np.random.default_rng(0).integers(1, job["vocab_size"], (job["B"], job["T"]))
+
+    def call():
+        step = model.next_logits(problem["source"][:, :16], job["cached"])
+        for t in range(1, job["T"] + 1):
+            logits = step(ids[:, :t])
+        return logits
+
+    return call, lambda: {"logits": call()}

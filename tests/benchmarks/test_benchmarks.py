@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import compare
 import run
-from figures import Figure, Subject, all_figures, attention_figures
+from figures import Figure, Subject, all_figures, attention_figures, translator_figures
 from problems import attention_flops
 
 TINY = {"B": 2, "d_model": 8, "n_heads": 2}
@@ -36,6 +36,14 @@ def test_ratios_come_out_of_tiny_sizes(pool, framework):
         assert result["share"] > 0
         assert result["verdict"] in (("met", "missed") if result["subject"] == "fused_attention" else ("",))
     assert "| fused_attention |" in run.markdown("a machine", json.loads(json.dumps(results)))
+
+
+def test_translators_of_tiny_sizes(pool):
+    """Outputs and gradients equal the peer's: torch.nn.Transformer's, PyTorch's, and those without a cache."""
+    sizes = {"vocab_size": 11, "d_model": 8, "n_layers": 1, "n_heads": 2, "d_ff": 10}
+    for figure in translator_figures(sizes, length=4, tokens=3):
+        results = compare.compare(replace(figure, subjects=figure.subjects[:1]), pool, seconds=0.0, rounds=1)
+        assert all(0 < result["ratio"] < math.inf and result["share"] > 0 for result in results)
 
 
 def test_subjects_that_compute_something_else_are_not_timed(pool):
@@ -70,6 +78,6 @@ def test_operations_of_one_attention_counted_by_hand():
 
 def test_every_mark_is_a_figure():
     marks = [(figure.name, label) for figure in all_figures() for label in figure.targets]
-    assert len(marks) == len(set(marks)) == 27
+    assert len(marks) == len(set(marks)) == 31
     for figure in all_figures():
         assert set(figure.targets) <= {subject.label for subject in figure.subjects}

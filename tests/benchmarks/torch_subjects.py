@@ -4,14 +4,18 @@ A subject is a function of a job (see figures.py). It builds the module, sets th
 functions: `call`, one timed call; and `outputs`, a dict of arrays that must equal the peer's.
 """
 
+import math
+import warnings
+
 import numpy as np
 import torch
-from problems import attention_problem, bert_problem
+from problems import attention_problem, bert_problem, translator_problem
 from torch import nn
 from torch.nn import functional as F
 
 import course_lib.torch as ours
 from course_lib import data
+from course_lib.torch import translation
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
 LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
@@ -134,3 +138,124 @@ def _bert(job, problem, model, forward):
         return found
 
     return call, outputs
+
+
+def our_translator(job):
+    """Transformer of course_lib and the training step of its `translation`."""
+    problem = translator_problem(job)
+    model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]])
+    ours.set_state(model, problem["state"])
+    return _translator(problem, model)
+
+
+class PeerTranslator(nn.Module):
+    """torch.nn.Transformer with embeddings, sinusoids and a tied output, as its users write it."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config, self.scale = config, math.sqrt(config.d_model)
+        self.source_embedding = nn.Embedding(config.source_vocab, config.d_model)
+        self.target_embedding = nn.Embedding(config.target_vocab, config.d_model)
+        self.position = ours.SinusoidalPositions(config.d_model, config.max_len)
+        self.dropout = nn.Dropout(config.dropout)
+        sizes = (config.d_model, config.n_heads, config.n_layers, config.n_layers, config.d_ff, config.dropout)
+        self.core = nn.Transformer(*sizes, batch_first=True)
+        self.core.encoder.norm = self.core.decoder.norm = None  # the paper ends without one more normalisation
+        for layer in [*self.core.encoder.layers, *self.core.decoder.layers]:
+            layer.self_attn.dropout = 0.0  # the paper drops no attention weights, nor inside of the feed-forward
+            layer.dropout = nn.Identity()
+            if hasattr(layer, "multihead_attn"):
+                layer.multihead_attn.dropout = 0.0
+
+    def forward(self, source, target):
+        """ids (B, S) and (B, T) -> logits (B, T, V)."""
+        no_source, no_target = source == 0, target == 0  # True = hidden
+        hidden = self.core(
+            self.dropout(self.position(self.source_embedding(source) * self.scale)),
+            self.dropout(self.position(self.target_embedding(target) * self.scale)),
+            tgt_mask=torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1),
+            src_key_padding_mask=no_source,
+            tgt_key_padding_mask=no_target,
+            memory_key_padding_mask=no_source,
+        )
+        return F.linear(hidden, self.target_embedding.weight)
+
+
+def peer_translator(job):
+    """torch.nn.Transformer and the loss of torch.nn.functional, with the same optimizer."""
+    problem = translator_problem(job)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of nested tensors, which training does not use
+        model = PeerTranslator(problem["config"])
+    model.load_state_dict(_names_of_torch(problem["state"]), strict=True)
+    return _translator(problem, model, logits=lambda source, inputs: model(source, inputs))
+
+
+def _names_of_torch(state):
+    named, stacked = {}, {}
+    for name, value in state.items():
+        value = torch.from_numpy(value).float()
+        if "embedding" in name:
+            named[name] = value
+            continue
+        name = "core." + name.replace("feed_forward.", "").replace("cross_attention", "multihead_attn")
+        name = name.replace("self_attention", "self_attn").replace(".attention.", ".self_attn.")
+        head, _, kind = name.rpartition(".")
+        if head.endswith(("q_proj", "k_proj", "v_proj")):
+            stacked.setdefault(f"{head[:-7]}.in_proj_{kind}", []).append(value)
+        else:
+            named[name] = value
+    return {**named, **{name: torch.cat(values) for name, values in stacked.items()}}
+
+
+def _translator(problem, model, logits=None):
+    batch = [torch.from_numpy(problem[name]) for name in ("source", "inputs", "labels")]
+    optimizer = translation.make_optimizer(model)
+    for group in optimizer.param_groups:
+        group["lr"] = LEARNING_RATE
+
+    def peer_loss():
+        found = logits(*batch[:2])
+        return F.cross_entropy(found.flatten(0, 1), batch[2].flatten(), ignore_index=0, label_smoothing=0.1)
+
+    def call():
+        model.train()
+        if logits is None:
+            return translation.train_step(model, optimizer, batch, 0.1)
+        loss = peer_loss()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def outputs():
+        model.eval()
+        model.zero_grad()
+        loss = peer_loss() if logits else ours.cross_entropy(model(*batch[:2]).logits, batch[2], 0, 0.1).loss
+        loss.backward()
+        norms = [p.grad.norm() for p in model.parameters()]
+        found = {"loss": loss.detach().numpy(), "norm of the gradient": torch.stack(norms).norm().numpy()}
+        model.zero_grad()
+        return found
+
+    return call, outputs
+
+
+def our_decoding(job):
+    """T tokens read one after the other by `next_logits`, with keys and values kept or not."""
+    problem = translator_problem(job)
+    model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]]).eval()
+    ours.set_state(model, problem["state"])
+    return _decoding(job, problem, model)
+
+
+def _decoding(job, problem, model):
+    ids = np.random.default_rng(0).integers(1, job["vocab_size"], (job["B"], job["T"]))
+
+    def call():
+        step = model.next_logits(problem["source"][:, :16], job["cached"])
+        for t in range(1, job["T"] + 1):
+            logits = step(ids[:, :t])
+        return logits
+
+    return call, lambda: {"logits": call()}

@@ -26,6 +26,9 @@ TF_WEIGHTS = (
     "softmax(tf.where(mask, scores, scores.dtype.min)) * tf.cast(mask, scores.dtype)\n"
     "    return AttentionOutput(tf.matmul(_drop(weights, dropout), v), weights)"
 )
+TRANSFORMER, TRANSLATOR, POSITIONAL = "test_transformer_values.py", "test_transformer_properties.py", "test_positions_values.py"
+LOSSES, TRANSLATION, RESUME = (f"../training/test_{name}.py" for name in ("losses", "translation_training", "resume"))
+ALL = ("numpy", "torch", "tensorflow")
 UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
 
 
@@ -327,7 +330,7 @@ BUGS = [
     Bug("heads that do not divide d_model", "checks.py", "or d_model % n_heads:", "or d_model < n_heads:", ERRORS, "numpy and constructors"),
     Bug("the id after the last one", "checks.py", "high >= size", "high > size", ERRORS, "numpy and test_bert"),
     Bug("the longest sequence refused", "checks.py", "length > max_len", "length >= max_len", PROPERTIES, "full_length"),
-    Bug("masks of numbers let through", "checks.py", 'if "bool" not in str(mask_dtype):', "if mask_dtype is None:", ERRORS, "mask"),
+    Bug("masks of numbers let through", "checks.py", 'if "bool" not in str(mask_dtype):\n        raise TypeError(\n', "if mask_dtype is None:\n        raise TypeError(\n", ERRORS, "mask"),
     Bug("a batch of one broadcast over many", "checks.py", "return a is None or b is None or a == b",
         "return a is None or b is None or a == b or b == 1", ERRORS, "numpy"),
     Bug("NaN as a dropout", "checks.py", "if not 0.0 <= dropout < 1.0:", "if dropout < 0.0 or dropout >= 1.0:", "../unit/test_checks.py"),
@@ -341,4 +344,108 @@ BUGS = [
     Bug("fused gradient: scale missing from the queries", "tensorflow/attention.py", "d_q = scale * tf.matmul(d_scores, k)", "d_q = tf.matmul(d_scores, k)", GRADIENTS),
     Bug("fused gradient: scale missing from the keys", "tensorflow/attention.py", "_transposed_product(d_scores, q, scale)", "_transposed_product(d_scores, q, 1.0)", GRADIENTS),
     Bug("fused gradient: the values' without dropout", "tensorflow/attention.py", "_transposed_product(weights * keep, scale * d_context, 1.0 / scale)", "_transposed_product(weights, scale * d_context, 1.0 / scale)", "test_dropout.py"),
+    # the Transformer
+    *in_each("the source's padding not hidden in cross-attention", {
+        "numpy": ("encoded.last_hidden, mask, memory_mask, return_layers)", "encoded.last_hidden, mask, None, return_layers)"),
+        "torch": ("encoded.last_hidden, mask, memory_mask, return_layers)", "encoded.last_hidden, mask, None, return_layers)"),
+        "tensorflow": ("memory_mask=memory_mask, return_layers=return_layers)", "memory_mask=None, return_layers=return_layers)"),
+    }, "translator", TRANSLATOR),
+    *in_each("a decoder layer that forgets the memory's mask", {
+        "numpy": ("self.cross_attention(h, memory, memory, mask=memory_mask)", "self.cross_attention(h, memory, memory)"),
+        "torch": ("self.cross_attention(h, memory, memory, mask=memory_mask)", "self.cross_attention(h, memory, memory)"),
+        "tensorflow": ("self.cross_attention(h, memory, memory, mask=memory_mask)", "self.cross_attention(h, memory, memory)"),
+    }, "decoder", TRANSFORMER),
+    *in_each("residual around the cross-attention dropped", {
+        "numpy": ("self.norm2(x + attended)", "self.norm2(attended)"),
+        "torch": ("self.norm2(x + self.dropout(attended))", "self.norm2(self.dropout(attended))"),
+        "tensorflow": ("self.norm2(x + self.dropout(attended))", "self.norm2(self.dropout(attended))"),
+    }, "decoder", TRANSFORMER),
+    *in_each("pre-norm forgotten before the cross-attention", {
+        "numpy": ("to_memory(self.norm2(x))", "to_memory(x)"),
+        "torch": ("to_memory(self.norm2(x))", "to_memory(x)"),
+        "tensorflow": ("to_memory(self.norm2(x))", "to_memory(x)"),
+    }, "decoder", TRANSFORMER),
+    *in_each("embeddings not scaled", {f: ("embedded * math.sqrt(self.config.d_model)", "embedded * 1.0") for f in ALL},
+        "translator", TRANSFORMER),
+    *in_each("the future not hidden", {
+        "numpy": ("padding_mask(ids, self.config.pad_id) & causal", "padding_mask(ids, self.config.pad_id) & (causal | True)"),
+        "torch": ("& torch.as_tensor(causal, device=ids.device)", "& torch.as_tensor(causal | True, device=ids.device)"),
+        "tensorflow": ("(s <= t[:, None])", "(s <= t[:, None] + 99)"),
+    }, "translator", TRANSLATOR),
+    *in_each("the target's padding not hidden", {
+        "numpy": ("padding_mask(ids, self.config.pad_id) & causal", "padding_mask(ids, -1) & causal"),
+        "torch": ("padding_mask(ids, self.config.pad_id) & torch", "padding_mask(ids, -1) & torch"),
+        "tensorflow": ("padding_mask(ids, self.config.pad_id) & (s", "padding_mask(ids, -1) & (s"),
+    }, "translator", TRANSLATOR),
+    *in_each("padding is 0 whatever the config says", {
+        f: ("memory_mask = padding_mask(source_ids, self.config.pad_id)", "memory_mask = padding_mask(source_ids)") for f in ALL
+    }, "translator", TRANSFORMER),
+    *in_each("rotary positions in the cross-attention too", {
+        f: ("Decoder(*sizes, attention, to_itself)", "Decoder(*sizes, to_itself, to_itself)") for f in ALL
+    }, "translator", TRANSFORMER),
+    *in_each("the embeddings of the target without dropout", {
+        f: ("self.dropout(self._placed(table(ids), self.target_position))", "self._placed(table(ids), self.target_position)")
+        for f in ("torch", "tensorflow")
+    }, "translator", TRANSLATOR),
+    *in_each("dropout of the residual around the cross-attention", {
+        f: ("attended, cross_weights = to_memory(self.norm2(x))\n            x = x + self.dropout(attended)",
+            "attended, cross_weights = to_memory(self.norm2(x))\n            x = self.dropout(x + attended)")
+        for f in ("torch", "tensorflow")
+    }, "decoder", TRANSLATOR),
+    *in_each("the cache puts new values before old ones", {
+        f: ("[cache.values, attend.split(attend.v_proj(h))]", "[attend.split(attend.v_proj(h)), cache.values]") for f in ALL
+    }, "decoder", TRANSLATOR),
+    *in_each("the cache keeps the memory's values as its keys", {
+        f: ("attend.split(attend.k_proj(memory)), attend.split(attend.v_proj(memory))",
+            "attend.split(attend.v_proj(memory)), attend.split(attend.k_proj(memory))") for f in ALL
+    }, "decoder", TRANSLATOR),
+    *in_each("decoding by steps forgets the last normalisation", {
+        f: ("(x if self.norm is None else self.norm(x)), tuple(grown)", "x, tuple(grown)") for f in ALL
+    }, "decoder", TRANSLATOR),
+    *in_each("the cache is not reordered", {
+        "torch": ("LayerCache(*(part[rows] for part in cache))", "LayerCache(*(part[rows * 0] for part in cache))"),
+        "tensorflow": ("tf.gather(part, rows) for part in cache", "tf.gather(part, rows * 0) for part in cache"),
+    }, "translator", TRANSLATOR),
+    Bug("the steps hide no padding of the source", "torch/translator.py", "self.model.decoder.step(x, self.caches, mask, self.memory_mask)",
+        "self.model.decoder.step(x, self.caches, mask, None)", TRANSLATOR, "torch and steps"),
+    Bug("decoding leaves the model in evaluation mode", "torch/translator.py", "self.model.train(was_training)", "pass", TRANSLATOR, "torch and mode"),
+    Bug("decoding with dropout", "torch/translator.py", "        self.model.eval()\n", "", TRANSLATOR, "torch and mode"),
+    Bug("embeddings of any size", "torch/translator.py", "std=module.embedding_dim**-0.5", "std=1.0", TRANSFORMER, "torch and fresh"),
+    Bug("both attentions get the same function", "torch/decoder.py", "attention_dropout, self_attention or attention)", "attention_dropout, attention)", TRANSFORMER, "torch and differ"),
+    # positions
+    *in_each("turned the other way round", {f: ("even * cos - odd * sin", "even * cos + odd * sin") for f in ALL}, "positional", POSITIONAL),
+    *in_each("the queries' positions start at 0", {
+        "numpy": ("first = k.shape[-2] - q.shape[-2]", "first = 0"),
+        "torch": ("first = k.shape[-2] - q.shape[-2]", "first = 0"),
+        "tensorflow": ("first = tf.shape(k)[-2] - tf.shape(q)[-2]", "first = 0"),
+    }, "positional", POSITIONAL),
+    *in_each("scale and shift of the time confused", {
+        "torch": ("return scale * x + shift", "return shift * x + scale"),
+        "tensorflow": ("return scale * x + shift", "return shift * x + scale"),
+    }, "positional", POSITIONAL),
+    Bug("harmonics counted from 0", "positions.py", "np.arange(1, n_harmonics + 1)", "np.arange(n_harmonics)", POSITIONAL, "numpy"),
+    Bug("rotary rates fall half as fast", "positions.py", "base ** (-np.arange(0, d_head, 2) / d_head)", "base ** (-np.arange(d_head // 2) / d_head)", POSITIONAL, "numpy"),
+    # losses and training
+    *in_each("padding counts in the loss", {
+        "numpy": ("(losses * real).sum() / n", "losses.sum() / n"),
+        "torch": ("(losses * real).sum() / n", "losses.sum() / n"),
+        "tensorflow": ("tf.reduce_sum(losses * real) / n", "tf.reduce_sum(losses) / n"),
+    }, "losses", LOSSES),
+    *in_each("smoothing subtracted", {
+        "numpy": ("- smoothing * log_p.mean", "+ smoothing * log_p.mean"),
+        "torch": ("- smoothing * log_p.mean", "+ smoothing * log_p.mean"),
+        "tensorflow": ("+ smoothing * uniform", "- smoothing * uniform"),
+    }, "losses", LOSSES),
+    Bug("the mean of the loss over padding too", "torch/losses.py", "n = n_tokens.clamp(min=1)", "n = labels.numel()", LOSSES, "torch"),
+    Bug("the rate falls with the step", "schedules.py", "later**-1.5", "later**-2", "../training/test_schedules.py"),
+    Bug("the random state is not restored", "torch/translation.py", 'torch.set_rng_state(torch.from_numpy(arrays["random.cpu"].copy()))', "pass", RESUME, "torch and anywhere"),
+    Bug("the optimizer is not restored", "torch/translation.py", 'optimizer.load_state_dict({**optimizer.state_dict(), "state": state})', "pass", RESUME, "torch and anywhere"),
+    Bug("the random state is not restored", "tensorflow/translation.py", ', ("random.", random_state))', ",)", RESUME, "tensorflow and anywhere"),
+    Bug("generators in another order", "tensorflow/translation.py", "    generators.sort(key=lambda v: met[id(v.handle)])", "    generators.sort(key=lambda v: (id(v) * 7919) % 101)", RESUME, "tensorflow and anywhere"),
+    Bug("the place in the data is not restored", "training.py", "self.step, self.epoch, self.position, self.last_batch = (", "self.step, self.epoch, _, self.last_batch = (", RESUME, "torch and anywhere"),
+    Bug("the best weights are not set", "torch/translation.py", "        set_state(model, run.best_weights)\n", "        pass\n", TRANSLATION, "torch and early_stopping"),
+    Bug("the gradient of an embedding is not summed", "tensorflow/translation.py", "[tf.convert_to_tensor(gradient) for gradient in", "[gradient for gradient in", TRANSLATION, "whole_gradient"),
+    Bug("the gradient is not clipped", "torch/translation.py", "nn.utils.clip_grad_norm_(model.parameters(), max_norm)", "pass", TRANSLATION, "written_out"),
+    Bug("Adam's second average as slow as usual", "torch/translation.py", "betas=(0.9, 0.98)", "betas=(0.9, 0.999)", TRANSLATION, "written_out"),
+    Bug("validation counts as time", "training.py", "self._elapsed, self._since = self._time(), None\n        yield\n        self._since = time.perf_counter()", "yield", TRANSLATION, "torch and validation_does"),
 ]  # fmt: skip

@@ -169,3 +169,91 @@ def classifier(state, ids, mask, segments, n_layers, n_heads, activation="gelu",
     """-> logits (B, n_classes)."""
     _, pooled, *_ = bert(state, "bert.", ids, mask, segments, n_layers, n_heads, activation, eps)
     return linear(state, "classifier", pooled)
+
+
+def turned(x, first=0, base=10000.0):
+    """x [..., T, d]: the features (2i, 2i + 1) at position p turn by p base^(-2i/d) (Su et al. 2021, eq. 34)."""
+    out = np.zeros(x.shape)
+    for place in np.ndindex(*x.shape[:-1]):
+        for i in range(x.shape[-1] // 2):
+            angle = (first + place[-1]) * math.pow(base, -2 * i / x.shape[-1])
+            a, b = float(x[place][2 * i]), float(x[place][2 * i + 1])
+            out[place][2 * i] = a * math.cos(angle) - b * math.sin(angle)
+            out[place][2 * i + 1] = a * math.sin(angle) + b * math.cos(angle)
+    return out
+
+
+def time_modulation(state, x, times, n_harmonics, longest):
+    """scale(t) x + shift(t): the first half of a linear map of the time's sines and cosines, and its second half."""
+    out, d_model = np.zeros(x.shape), x.shape[-1]
+    for place in np.ndindex(*times.shape):
+        angles = [2 * math.pi * (m + 1) * float(times[place]) / longest for m in range(n_harmonics)]
+        features = [math.sin(angle) for angle in angles] + [math.cos(angle) for angle in angles]
+        for i in range(d_model):
+            scale, shift = (
+                sum(w * f for w, f in zip(state["linear.weight"][row].tolist(), features, strict=True))
+                + float(state["linear.bias"][row])
+                for row in (i, d_model + i)
+            )
+            out[place][i] = scale * x[place][i] + shift
+    return out
+
+
+def decoder_layer(state, name, x, memory, mask, memory_mask, n_heads, activation="relu", pre_norm=False, eps=1e-5):
+    """x (B, T, d_model), memory (B, S, d_model) -> output (B, T, d_model), weights (B, H, T, T) and (B, H, T, S)."""
+    before = layer_norm(state, f"{name}norm1", x, eps) if pre_norm else x
+    y, to_target = multi_head_attention(state, f"{name}self_attention.", before, before, before, mask, n_heads)
+    x = x + y
+    if not pre_norm:
+        x = layer_norm(state, f"{name}norm1", x, eps)
+    before = layer_norm(state, f"{name}norm2", x, eps) if pre_norm else x
+    y, to_memory = multi_head_attention(state, f"{name}cross_attention.", before, memory, memory, memory_mask, n_heads)
+    x = x + y
+    if not pre_norm:
+        x = layer_norm(state, f"{name}norm2", x, eps)
+    before = layer_norm(state, f"{name}norm3", x, eps) if pre_norm else x
+    x = x + feed_forward(state, f"{name}feed_forward.", before, activation)
+    if not pre_norm:
+        x = layer_norm(state, f"{name}norm3", x, eps)
+    return x, to_target, to_memory
+
+
+def decoder(state, name, x, memory, mask, memory_mask, n_layers, n_heads, activation="relu", pre_norm=False, eps=1e-5):
+    """-> last_hidden (B, T, d_model), n_layers + 1 hidden states, n_layers tables of each kind of weights."""
+    hidden, to_target, to_memory = [x], [], []
+    for n in range(n_layers):
+        layer = f"{name}layers.{n}."
+        x, a, b = decoder_layer(state, layer, x, memory, mask, memory_mask, n_heads, activation, pre_norm, eps)
+        hidden.append(x)
+        to_target.append(a)
+        to_memory.append(b)
+    last = layer_norm(state, f"{name}norm", x, eps) if pre_norm else x
+    return last, hidden, to_target, to_memory
+
+
+def transformer(state, config, source_ids, target_ids):
+    """ids (B, S) and (B, T) -> logits (B, T, V), and what encoder and decoder give besides; no rotary positions."""
+    shared = state["source_embedding.weight"]
+    tables = {"source": shared, "target": state.get("target_embedding.weight", shared)}
+
+    def embedded(side, ids):
+        x = np.zeros((*ids.shape, config.d_model))
+        for b, t in np.ndindex(*ids.shape):
+            for i in range(config.d_model):
+                x[b, t, i] = math.sqrt(config.d_model) * tables[side][ids[b, t], i]
+                if config.positions == "learned":
+                    x[b, t, i] += state[f"{side}_position.weight"][t, i]
+        return x + (sinusoids(ids.shape[1], config.d_model) if config.positions == "sinusoidal" else 0.0)
+
+    real = source_ids != config.pad_id
+    memory_mask = real[:, None, None, :]
+    mask = np.zeros((len(target_ids), 1, target_ids.shape[1], target_ids.shape[1]), dtype=bool)
+    for b, _, t, s in np.ndindex(*mask.shape):
+        mask[b, 0, t, s] = s <= t and target_ids[b, s] != config.pad_id
+    sizes = (config.n_layers, config.n_heads, config.activation, config.pre_norm, config.norm_eps)
+    encoded = encoder(state, "encoder.", embedded("source", source_ids), memory_mask, *sizes)
+    decoded = decoder(state, "decoder.", embedded("target", target_ids), encoded[0], mask, memory_mask, *sizes)
+    if "out_proj.weight" in state:
+        return linear(state, "out_proj", decoded[0]), encoded, decoded
+    table = {"out.weight": tables["target"], "out.bias": np.zeros(config.target_vocab)}
+    return linear(table, "out", decoded[0]), encoded, decoded

@@ -11,10 +11,14 @@ from backends import BACKENDS, NUMPY
 from course_lib.config import BertConfig
 
 CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
-MODULES = ["alignment", "attention", "positional", "transformer", "bert", "rnn", "seq2seq", "state"]
+MODULES = [
+    "alignment", "attention", "positional", "losses", "transformer", "decoder", "translator", "bert", "rnn", "seq2seq",
+    "state",
+]  # fmt: skip
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",
     "compare", "encode", "step", "attend", "predict_from", "next_logits", "reorder",
+    "start", "embed_source", "embed_target", "target_mask", "predict",
 ]  # fmt: skip
 NAMES = sorted(NUMPY.lib.__all__)
 
@@ -53,7 +57,8 @@ def test_the_public_names_are_the_same():
     expected = {
         "attention", "fused_attention", "softmax", "MultiHeadAttention", "FeedForward", "EncoderLayer", "Encoder",
         "SinusoidalPositions", "LearnedPositions", "BertModel", "BertForMaskedLM", "BertForSequenceClassification",
-        "get_state", "set_state",
+        "get_state", "set_state", "Decoder", "DecoderLayer", "Transformer", "rotary", "rotate", "TimeModulation",
+        "cross_entropy",
     }  # fmt: skip
     assert expected <= set(NAMES)
 

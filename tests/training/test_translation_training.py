@@ -37,11 +37,11 @@ def test_both_frameworks_take_the_same_path(model):
 
     runs = [
         training(name).train(
-            translators.build(name, model), translators.batches(), rate=rate, steps=50, max_norm=1.0, progress=False
+            translators.build(name, model), translators.batches(), rate=rate, steps=100, max_norm=1.0, progress=False
         )
         for name in ("torch", "tensorflow")
     ]
-    assert len(runs[0].loss) == 50
+    assert len(runs[0].loss) == 100
     assert runs[0].loss[-5:].mean() < runs[0].loss[:5].mean() - 0.1
     assert_allclose(runs[0].loss, runs[1].loss, rtol=0, atol=1e-3)
     assert (runs[0].tokens == runs[1].tokens).all()

@@ -11,6 +11,7 @@ import course_lib.tensorflow.translation
 import course_lib.torch
 import course_lib.torch.translation
 from course_lib.batching import padded
+from course_lib.config import TransformerConfig
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.outputs import MaskedLMOutput
 from course_lib.tensorflow.layers import dense, embedding
@@ -63,7 +64,19 @@ def sketch(framework: str, dropout: float):
     return {"torch": TorchSketch, "tensorflow": TensorFlowSketch}[framework](dropout)
 
 
-MODELS = {"sketch": sketch}
+def transformer(framework: str, dropout: float):
+    config = TransformerConfig(
+        VOCABULARY, VOCABULARY, d_model=D, n_layers=1, n_heads=3, d_ff=20, dropout=dropout, attention_dropout=dropout
+    )
+    return LIBRARIES[framework].Transformer(config)
+
+
+def seq2seq(framework: str, dropout: float):
+    return LIBRARIES[framework].Seq2Seq(VOCABULARY, VOCABULARY, D, D, score="additive", dropout=dropout)
+
+
+LIBRARIES = {"torch": course_lib.torch, "tensorflow": course_lib.tensorflow}
+MODELS = {"sketch": sketch, "transformer": transformer, "seq2seq": seq2seq}
 
 
 def build(framework: str, model: str = "sketch", dropout: float = 0.0):

@@ -10,7 +10,14 @@ def test_fields():
         "BertOutput": ("last_hidden", "pooled", "hidden", "weights"),
         "MaskedLMOutput": ("logits", "hidden", "weights"),
         "ClassifierOutput": ("logits", "hidden", "weights"),
-    }
+        "DecoderLayerOutput": ("output", "self_weights", "cross_weights"),
+        "DecoderOutput": ("last_hidden", "hidden", "self_weights", "cross_weights"),
+        "LayerCache": ("keys", "values", "memory_keys", "memory_values"),
+        "TransformerOutput": (
+            "logits", "encoder_hidden", "encoder_weights", "decoder_hidden", "self_weights", "cross_weights",
+        ),
+        "LossOutput": ("loss", "nll", "n_tokens"),
+    }  # fmt: skip
     assert {name: getattr(outputs, name)._fields for name in fields} == fields
     for name in fields:
         assert getattr(outputs, name).__doc__.strip(), name

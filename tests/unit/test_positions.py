@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from course_lib.positions import sinusoidal_table
+from course_lib.positions import harmonics, rotary_rates, sinusoidal_table
 
 
 def test_hand_calculated_values():
@@ -41,3 +41,12 @@ def test_a_shift_is_a_rotation_that_does_not_depend_on_the_position():
 def test_odd_width(d_model):
     with pytest.raises(ValueError, match=f"even d_model of 2 or more, got {d_model}"):
         sinusoidal_table(3, d_model)
+
+
+def test_rotary_rates_by_hand():
+    assert_allclose(rotary_rates(4), [1.0, 0.01])
+    assert_allclose(rotary_rates(6, 1000.0), [1.0, 0.1, 0.01])
+
+
+def test_harmonics_by_hand():
+    assert_allclose(harmonics(3, 10.0), [math.pi / 5, 2 * math.pi / 5, 3 * math.pi / 5])
