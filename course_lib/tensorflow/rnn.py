@@ -66,7 +66,7 @@ class RNNCell(Cell):
 
 
 class GRUCell(Cell):
-    """The gated recurrent unit (Cho et al. 2014, eqs. 5 to 8): two gates, for what of h is used and what is kept::
+    """The gated recurrent unit (Cho et al. 2014, eqs. 5 to 8): two gates, for what of h is used and what is kept:
 
         r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)
         z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
@@ -92,7 +92,7 @@ class GRUCell(Cell):
 
 
 class LSTMCell(Cell):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997, section 4): a memory c that changes by addition::
+    """Long short-term memory (Hochreiter and Schmidhuber 1997, section 4): a memory c that changes by addition:
 
         i = sigmoid(W_ii x + b_ii + W_hi h + b_hi)
         f = sigmoid(W_if x + b_if + W_hf h + b_hf)

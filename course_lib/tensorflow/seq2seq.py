@@ -13,7 +13,7 @@ from course_lib.tensorflow.rnn import CELLS, RNN, fused
 class Seq2Seq(ExplicitMask, keras.Model):
     """The recurrent encoder-decoder, with attention (Bahdanau et al. 2015) or without (Cho et al. 2014).
 
-    The encoder reads in both directions. A step of the decoder, from the state s(i-1) and the target token y(i-1)::
+    The encoder reads in both directions. A step of the decoder, from the state s(i-1) and the target token y(i-1):
 
         c(i) = sum_s a(i, s) h(s),  a(i) = softmax of score(s(i-1), h(s))
         s(i) = cell([y(i-1), c(i)], s(i-1))
