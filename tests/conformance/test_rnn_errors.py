@@ -39,7 +39,7 @@ def test_network(backend, case, run, bidirectional):
 
 
 @pytest.mark.parametrize("x, state, exception, message", [
-    (X[0, 0], (H,), ValueError, r"x must have shape \(B, 4\), got \(4,\)"),
+    (X[0, 0], (H,), ValueError, r"x must have shape \(B, 4\), got \(4\)"),
     (X, (H,), ValueError, r"x must have shape \(B, 4\), got \(2, 3, 4\)"),
     (X[:, 0, :2], (H,), ValueError, r"x must have shape \(B, 4\), got \(2, 2\)"),
     (X[:, 0], (H[:1],), ValueError, r"must hold 1 of shape \(2, 6\); got \(1, 6\)"),
@@ -99,8 +99,8 @@ IDS = np.array([[1, 2, 3], [4, 5, 0]])
     (IDS.astype(float), IDS, TypeError, "source_ids must be integers"),
     (IDS, IDS.astype(float), TypeError, "target_ids must be integers"),
     (IDS, IDS > 0, TypeError, "target_ids must be integers"),
-    (IDS[0], IDS, ValueError, r"source_ids must have shape \(B, T\), got \(3,\)"),
-    (IDS, IDS[0], ValueError, r"target_ids must have shape \(B, T\), got \(3,\)"),
+    (IDS[0], IDS, ValueError, r"source_ids must have shape \(B, T\), got \(3\)"),
+    (IDS, IDS[0], ValueError, r"target_ids must have shape \(B, T\), got \(3\)"),
     (IDS, IDS[:1], ValueError, r"one target for each source, got \(2, 3\) and \(1, 3\)"),
     (IDS[:1], IDS, ValueError, r"one target for each source, got \(1, 3\) and \(2, 3\)"),
     (IDS, IDS[:, :0], ValueError, r"at least the start token, got target_ids \(2, 0\)"),
@@ -129,7 +129,7 @@ def test_next_logits(backend):
     next_logits = backend.make("Seq2Seq", *SIZES, score="additive").next_logits(IDS)
     with pytest.raises(ValueError, match=r"ids must have shape \(2, t\), got \(4, 1\); `reorder` chooses other rows"):
         next_logits(np.ones((4, 1), dtype=int))
-    with pytest.raises(ValueError, match=r"ids must have shape \(2, t\), got \(2,\)"):
+    with pytest.raises(ValueError, match=r"ids must have shape \(2, t\), got \(2\)"):
         next_logits(np.ones(2, dtype=int))
     next_logits(np.ones((2, 2), dtype=int))
     for length in (1, 2):
