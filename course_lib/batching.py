@@ -132,7 +132,9 @@ class PairBatches(Sequence):
     seed : of the order, or None: sorted by length, for prediction
     epoch : which one, counted from 0; each has an order of its own
     pad_id : what to pad with
-    multiple : round S and T up to a multiple of this: fewer different shapes, each of which XLA compiles anew
+    multiple : round S and T up to a multiple of this: fewer different shapes, each of which XLA compiles anew, for more
+        padding. Of the Tatoeba pairs' batches, 1% is padding with 1, 13% with 4 and 26% with 8, and an epoch has 225,
+        38 and 19 different shapes
 
     Raises
     ------

@@ -150,10 +150,19 @@ def test_a_padded_batch_equals_its_sentences_one_by_one(decode):
 
 
 def test_hopeless_hypotheses_cost_nothing():
-    # Once "end" stands at 0.98, nothing that is open can beat it: one sentence must not run on to max_len.
-    model = Toy(SOURCES, end_bonus=8.0)
-    beam_search(model, STARTS, END, 50, width=4, alpha=0.6)
-    assert len(model.sizes) < 10
+    # The end at once has 0.98. The rest never ends, and its 0.02 can earn no length penalty that makes up for it.
+    calls = []
+
+    def next_logits(ids):
+        calls.append(len(ids))
+        end = 0.98 if ids.shape[1] == 1 else 0.0
+        with np.errstate(divide="ignore"):
+            return np.log([[0.0, end, 0.0, 0.7 * (1 - end), 0.3 * (1 - end)]] * len(ids))
+
+    assert beam_search(next_logits, [[START]], END, 50, width=4).ids.tolist() == [[[END]]]
+    assert calls == [1]
+    beam_search(next_logits, [[START]], END, 50, width=4, n_best=2)
+    assert len(calls) == 51, "the second best has to be found"
 
 
 @pytest.mark.parametrize(
@@ -228,9 +237,10 @@ def test_the_generator_decides_the_sample():
 
 
 def test_luck_does_not_depend_on_when_the_other_rows_end():
-    alone = [np.concatenate([SOURCES[:1]] * 5), SOURCES]
-    rows = [unpadded(sample(Toy(sources, 1.0), STARTS, END, 9, rng_of(3)))[0] for sources in alone]
-    assert rows[0] == rows[1]
+    company = [np.concatenate([SOURCES[:1]] * 5), SOURCES]
+    for seed in range(10):
+        rows = [unpadded(sample(Toy(sources, 1.0), STARTS, END, 9, rng_of(seed)))[0] for sources in company]
+        assert rows[0] == rows[1]
 
 
 @pytest.mark.parametrize("decode", [greedy, beam_search, lambda *a: sample(*a, rng_of(0))])
