@@ -28,6 +28,8 @@ TF_WEIGHTS = (
 )
 TRANSFORMER, TRANSLATOR, POSITIONAL = "test_transformer_values.py", "test_transformer_properties.py", "test_positions_values.py"
 LOSSES, TRANSLATION, RESUME = (f"../training/test_{name}.py" for name in ("losses", "translation_training", "resume"))
+PAIRS_DATA, SUBWORDS, PAIR_BATCHES = "../data/test_translation.py", "../data/test_subwords.py", "../training/test_pair_batches.py"
+DECODING, MEASURES = "../unit/test_decoding.py", "../unit/test_translation_metrics.py"
 ALL = ("numpy", "torch", "tensorflow")
 UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
 
@@ -448,4 +450,46 @@ BUGS = [
     Bug("the gradient is not clipped", "torch/translation.py", "nn.utils.clip_grad_norm_(model.parameters(), max_norm)", "pass", TRANSLATION, "written_out"),
     Bug("Adam's second average as slow as usual", "torch/translation.py", "betas=(0.9, 0.98)", "betas=(0.9, 0.999)", TRANSLATION, "written_out"),
     Bug("validation counts as time", "training.py", "self._elapsed, self._since = self._time(), None\n        yield\n        self._since = time.perf_counter()", "yield", TRANSLATION, "torch and validation_does"),
+    # translation data, batches of pairs, decoding and its measures
+    Bug("families linked on the source side only", "data/translation.py", "(side, same_text(text))", "(side, same_text(text) if side == 0 else len(node))", PAIRS_DATA, "chain"),
+    Bug("a source linked with a target", "data/translation.py", "node.setdefault((side, same_text(text))", "node.setdefault((0, same_text(text))", PAIRS_DATA, "links_nothing"),
+    Bug("relatives of held-out pairs trained on", "data/translation.py", "held_out = np.isin(family, family[np.concatenate(list(rows.values()))])", "held_out = np.isin(np.arange(len(family)), np.concatenate(list(rows.values())))", PAIRS_DATA, "relatives"),
+    Bug("a held-out family is drawn twice", "data/translation.py", "    free[family[rows]] = False\n", "", PAIRS_DATA, "relatives"),
+    Bug("Spanish and English confused", "data/translation.py", "english, spanish, attribution = columns", "spanish, english, attribution = columns", PAIRS_DATA, "composed"),
+    Bug("large families held out", "data/translation.py", "np.bincount(family) <= LARGEST_FAMILY", "np.bincount(family) > 0", PAIRS_DATA, "large"),
+    Bug("held-out sets in order of length", "data/translation.py", "pairs.take(rng.permutation(rows[name]))", "pairs.take(rows[name])", PAIRS_DATA, "shuffled"),
+    Bug("a typed [END] ends the text", "subwords.py", "fast.encode_special_tokens = True", "fast.encode_special_tokens = False", SUBWORDS, "looks_like"),
+    Bug("punctuation sticks to words", "subwords.py", r'Regex(r"▁?\w+|▁?[^\w▁]+|▁")', r'Regex(r"▁[^▁]*")', SUBWORDS, "share_no"),
+    Bug("text after the end is decoded", "subwords.py", "            row = row[: row.index(self.end_id)]\n", "            pass\n", SUBWORDS, "stops_at"),
+    Bug("over-long pairs cut by one side only", "subwords.py", "lengths.max(axis=0) > max_len", "lengths[0] > max_len", SUBWORDS, "left_out"),
+    Bug("empty pairs kept", "subwords.py", "lengths.min(axis=0) <= 2", "lengths.min(axis=0) < 2", SUBWORDS, "left_out"),
+    Bug("batches without the rounding", "batching.py", "self._lengths = -(-lengths // multiple) * multiple", "self._lengths = lengths", PAIR_BATCHES, "full or same_shapes"),
+    Bug("batches count the sources alone", "batching.py", "(n + 1) * sum(grown) > max_tokens", "(n + 1) * 2 * grown[0] > max_tokens", PAIR_BATCHES, "full"),
+    Bug("every epoch in the same order", "batching.py", "np.random.default_rng([self.seed, epoch])", "np.random.default_rng([self.seed])", PAIR_BATCHES, "decide"),
+    Bug("pairs always meet the same pairs", "batching.py", "np.split(_by_length(self._lengths, rng)", "np.split(_by_length(self._lengths)", PAIR_BATCHES, "decide"),
+    Bug("another epoch changes this one", "batching.py", "other = copy.copy(self)", "other = self", PAIR_BATCHES, "anywhere"),
+    Bug("the loader begins at the start", "torch/data.py", "self.batches[self.first + i]", "self.batches[i]", PAIR_BATCHES, "frameworks"),
+    Bug("the loader begins at the start", "tensorflow/data.py", "range(first, len(batches))", "range(len(batches) - first)", PAIR_BATCHES, "frameworks"),
+    Bug("the loader draws from the global generator", "torch/data.py", "        generator=torch.Generator(device=torch.get_default_device()),", "        #", PAIR_BATCHES, "leaves"),
+    Bug("ended rows go on", "decoding.py", "going = np.flatnonzero(tokens != end_id)", "going = np.arange(len(tokens))", DECODING, "cost_nothing or greedy_takes"),
+    Bug("greedy forgets to reorder", "decoding.py", "            _reorder(next_logits, going, len(live))\n", "            pass\n", DECODING, "greedy_takes"),
+    Bug("the beam forgets to reorder", "decoding.py", "            _reorder(next_logits, rows, len(totals))\n", "            pass\n", DECODING, "what_it_says"),
+    Bug("reorder called without need", "decoding.py", "and not np.array_equal(rows, np.arange(n_before))", "", DECODING, "greedy_takes"),
+    Bug("the prompt counts in the penalty", "decoding.py", "_penalty(length, alpha), _penalty(max_len, alpha)", "_penalty(length + 1, alpha), _penalty(max_len + 1, alpha)", DECODING, "worked or wide_enough"),
+    Bug("the beam does not get narrower", "decoding.py", "width - len(done[s])", "width", DECODING, "width_one or what_it_says"),
+    Bug("hopeless by the present length", "decoding.py", "totals[row[0], token[0]] / most", "totals[row[0], token[0]] / penalty", DECODING, "what_it_says"),
+    Bug("never hopeless", "decoding.py", "return len(done) < n_best or bound", "return True or bound", DECODING, "hopeless"),
+    Bug("open hypotheses forgotten", "decoding.py", "        if length == max_len:\n            for s", "        if False:\n            for s", DECODING, "width_one or wide_enough"),
+    Bug("the nucleus stops short of p", "decoding.py", "ranked[before >= top_p] = 0", "ranked[before + ranked > top_p] = 0", DECODING, "top_k_and"),
+    Bug("top_k keeps one more", "decoding.py", "ranked[..., top_k:] = 0", "ranked[..., top_k + 1 :] = 0", DECODING, "top_k_and"),
+    Bug("the temperature multiplies", "decoding.py", "dtype=np.float64) / temperature", "dtype=np.float64) * temperature", DECODING, "temperature"),
+    Bug("luck depends on the others", "decoding.py", "u = rng.random(n_rows)[live, None]", "u = rng.random(len(live))[:, None]", DECODING, "luck"),
+    Bug("each system on draws of its own", "translation_metrics.py", "for row in times @ table] for table in statistics]", "for row in np.random.default_rng(int(table.sum())).permuted(times, axis=1) @ table] for table in statistics]", MEASURES, "paired or equal_systems"),
+    Bug("resamples of the wrong size", "translation_metrics.py", "multinomial(n, np.full(n, 1 / n), size=n_resamples)", "multinomial(3 * n, np.full(n, 1 / n), size=n_resamples)", MEASURES, "plain_bootstraps"),
+    Bug("the quantiles of another confidence", "translation_metrics.py", "[(1 - confidence) / 2, (1 + confidence) / 2]", "[1 - confidence, confidence]", MEASURES, "plain_bootstraps"),
+    Bug("case ignored", "translation_metrics.py", "BLEU(lowercase=lowercase, force=True)", "BLEU(lowercase=True, force=True)", MEASURES, "case"),
+    Bug("only the first reference", "translation_metrics.py", "for k in range(max(map(len, known)))]", "for k in range(1)]", MEASURES, "several"),
+    Bug("bands without their last length", "translation_metrics.py", "(lengths >= low) & (lengths <= high)", "(lengths >= low) & (lengths < high)", MEASURES, "by_length"),
+    Bug("padding is any prediction of padding", "translation_metrics.py", "(predictions == targets)[real].mean()", "(predictions == targets).mean()", MEASURES, "padding"),
+    Bug("padding counts in the perplexity", "translation_metrics.py", 'losses[_real(losses, targets, pad_id, "losses")].mean()', "losses.mean()", MEASURES, "padding"),
 ]  # fmt: skip
