@@ -70,7 +70,7 @@ class Transformer(Module):
         encoded = self.encoder(self.embed_source(source_ids), memory_mask, return_layers)
         mask = self.target_mask(target_ids)
         decoded = self.decoder(self.embed_target(target_ids), encoded.last_hidden, mask, memory_mask, return_layers)
-        return TransformerOutput(self.predict(decoded.last_hidden), *encoded[1:], *decoded[1:])
+        return TransformerOutput(self.predict_from(decoded.last_hidden), *encoded[1:], *decoded[1:])
 
     def next_logits(self, source_ids, cached: bool = True):
         """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
@@ -91,7 +91,7 @@ class Transformer(Module):
         causal = causal_mask(length if n_queries is None else n_queries, length)
         return padding_mask(ids, self.config.pad_id) & causal
 
-    def predict(self, hidden):
+    def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""
         if self.out_proj is not None:
             return self.out_proj(hidden)
@@ -135,7 +135,7 @@ class NextLogits:
         else:
             hidden, self.caches = self.model.decoder.step(x, self.caches, mask, self.memory_mask)
         self.n_read = ids.shape[1]
-        return self.model.predict(hidden[:, -1])
+        return self.model.predict_from(hidden[:, -1])
 
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""

@@ -74,7 +74,7 @@ class Transformer(ExplicitMask, keras.Model):
         mask = self.target_mask(target_ids)
         x, memory = self.embed_target(target_ids), encoded.last_hidden
         decoded = self.decoder(x, memory, mask=mask, memory_mask=memory_mask, return_layers=return_layers)
-        return TransformerOutput(self.predict(decoded.last_hidden), *encoded[1:], *decoded[1:])
+        return TransformerOutput(self.predict_from(decoded.last_hidden), *encoded[1:], *decoded[1:])
 
     def next_logits(self, source_ids, cached: bool = True):
         """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
@@ -95,7 +95,7 @@ class Transformer(ExplicitMask, keras.Model):
         t = s if n_queries is None else s[-n_queries:]
         return padding_mask(ids, self.config.pad_id) & (s <= t[:, None])
 
-    def predict(self, hidden):
+    def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""
         if self.out_proj is not None:
             return self.out_proj(hidden)
@@ -163,13 +163,13 @@ def _compiled(model) -> dict:
     @tf.function(input_signature=[IDS, memory, mask])
     def decode(ids, memory, memory_mask):
         x, mask = model.embed_target(ids), model.target_mask(ids)
-        return model.predict(model.decoder(x, memory, mask=mask, memory_mask=memory_mask).last_hidden[:, -1])
+        return model.predict_from(model.decoder(x, memory, mask=mask, memory_mask=memory_mask).last_hidden[:, -1])
 
     @tf.function(input_signature=[IDS, tf.TensorSpec((), tf.int32), caches, mask])
     def step(ids, new, caches, memory_mask):
         x, mask = model.embed_target(ids)[:, -new:], model.target_mask(ids, new)
         hidden, caches = model.decoder.step(x, caches, mask, memory_mask)
-        return model.predict(hidden[:, -1]), caches
+        return model.predict_from(hidden[:, -1]), caches
 
     model._decoding = {"encode": encode, "decode": decode, "step": step}
     return model._decoding

@@ -44,7 +44,7 @@ def train(
     Parameters
     ----------
     model : `model(source_ids (B, S), target_ids (B, T))` has `logits` (B, T, V); with a `pad_id`, or a config with one
-    batches : epoch (counted from 0) -> its batches, each of source ids (B, S) and target ids (B, T) with start and end
+    batches : epoch (from 0) -> its batches, as `PairBatches.epoch`: source ids (B, S), target ids (B, T)
     validation : held-out batches of the same kind; decide over the best weights and when patience is over
     rate : of Adam; a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
     smoothing : of the labels

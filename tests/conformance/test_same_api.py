@@ -18,7 +18,7 @@ MODULES = [
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",
     "compare", "encode", "step", "attend", "predict_from", "next_logits", "reorder",
-    "start", "embed_source", "embed_target", "target_mask", "predict",
+    "start", "embed_source", "embed_target", "target_mask",
 ]  # fmt: skip
 NAMES = sorted(NUMPY.lib.__all__)
 

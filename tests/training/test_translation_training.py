@@ -33,7 +33,7 @@ def framework(request):
 @pytest.mark.parametrize("model", translators.MODELS)
 def test_both_frameworks_take_the_same_path(model):
     def rate(step):
-        return 0.3 * warmup_then_inverse_root(step, translators.D, 20)
+        return 0.1 * warmup_then_inverse_root(step, translators.D, 20)
 
     runs = [
         training(name).train(
