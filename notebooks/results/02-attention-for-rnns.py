@@ -1,0 +1,158 @@
+"""The runs of the lecture *Attention for RNNs*, and what they measured, in the JSON file beside this one.
+
+    python notebooks/results/02-attention-for-rnns.py              every run that the file lacks
+    python notebooks/results/02-attention-for-rnns.py additive     those whose name contains a word
+    python notebooks/results/02-attention-for-rnns.py --again      all of them again
+
+Each run trains one recurrent translator for the same time on two processor cores and translates the test sentences
+greedily. Its figures are written as soon as it ends, so an interruption loses one run only. The folder beside this
+file gets its translations, a sentence a line, and of the runs in `KEPT` the weights, in half precision. Equal time is
+fair on a machine that does nothing else meanwhile.
+"""
+
+import argparse
+import importlib
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+import course_lib.torch as in_torch
+from course_lib.batching import PairBatches, padded
+from course_lib.data import translation
+from course_lib.decoding import greedy
+from course_lib.schedules import warmup_then_inverse_root
+from course_lib.subwords import SubwordTokenizer, encode_pairs
+from course_lib.weights import write_checkpoint
+
+FILE = Path(__file__).with_suffix(".json")
+FOLDER = FILE.with_suffix("")
+KEPT = ("plain-torch-0", "additive-torch-0")
+
+SECONDS = 210
+VOCABULARY, MAX_LEN, MAX_TOKENS = 1000, 64, 1200
+PEAK, WARMUP, MAX_NORM = 5e-3, 300, 1.0
+
+
+class Run(NamedTuple):
+    """One training. A model with fewer weights to its score has a wider state, so that all have nearly as many."""
+
+    label: str
+    score: str | None
+    order: str = "bahdanau"
+    d_hidden: int = 192
+    seed: int = 0
+    framework: str = "torch"
+
+    @property
+    def name(self) -> str:
+        """What the JSON file and the folder call this run."""
+        return f"{self.label}-{self.framework}-{self.seed}"
+
+    @property
+    def settings(self) -> dict:
+        """The arguments of `Seq2Seq`."""
+        sizes = {"source_vocab": VOCABULARY, "target_vocab": VOCABULARY, "d_model": 64, "d_hidden": self.d_hidden}
+        return sizes | {"cell": "gru", "score": self.score, "order": self.order}
+
+
+PLAIN, ADDITIVE = Run("plain", None, d_hidden=212), Run("additive", "additive")
+RUNS = [run._replace(seed=seed) for seed in (0, 1, 2) for run in (PLAIN, ADDITIVE)]
+RUNS += [Run("dot", "dot", "luong", d_hidden=252), Run("general", "general", "luong", d_hidden=236)]
+RUNS += [ADDITIVE._replace(framework="tensorflow")]
+
+
+def rate(step: int) -> float:
+    """Up to the peak in a straight line, then down with the root of the step."""
+    return PEAK * WARMUP**0.5 * warmup_then_inverse_root(step, 1, WARMUP)
+
+
+def tokenizers(split: translation.Split) -> tuple[SubwordTokenizer, SubwordTokenizer]:
+    """Spanish and English, learned from the training pairs the first time and kept beside the checkpoints."""
+    both = []
+    for language, texts in (("es", split.train.sources), ("en", split.train.targets)):
+        path = FOLDER / f"{language}.json"
+        if not path.exists():
+            SubwordTokenizer.train(texts, VOCABULARY).save(path)
+        both.append(SubwordTokenizer.load(path))
+    return tuple(both)
+
+
+def translate(model, sources, spanish: SubwordTokenizer, english: SubwordTokenizer) -> list[str]:
+    """Greedy translations of N texts, a hundred at a time, those of similar length together."""
+    ids = spanish.encode(list(sources))
+    order = np.argsort([len(row) for row in ids], kind="stable")
+    texts = [""] * len(ids)
+    for rows in np.array_split(order, -(-len(ids) // 100)):
+        start = np.full((len(rows), 1), english.start_id)
+        found = greedy(model.next_logits(padded([ids[row] for row in rows])), start, english.end_id, MAX_LEN)
+        for row, text in zip(rows, english.decode(found), strict=True):
+            texts[row] = text
+    return texts
+
+
+def figures(run: Run) -> dict:
+    """Train, translate, keep what is kept, and return what was measured."""
+    split = translation.split(translation.load("tatoeba-es-en"))
+    spanish, english = tokenizers(split)
+    train_set, validation = (
+        encode_pairs(part.sources, part.targets, spanish, english, MAX_LEN) for part in (split.train, split.validation)
+    )
+    library = importlib.import_module(f"course_lib.{run.framework}")
+    training = importlib.import_module(f"course_lib.{run.framework}.translation")
+    torch.manual_seed(run.seed)
+    model = library.Seq2Seq(**run.settings)
+    library.set_state(model, in_torch.get_state(in_torch.Seq2Seq(**run.settings)))  # the same start in both frameworks
+    batches = PairBatches(train_set.sources, train_set.targets, MAX_TOKENS, seed=run.seed)
+    history = training.train(
+        model,
+        batches.epoch,
+        PairBatches(validation.sources, validation.targets, 5000, seed=None),
+        rate=rate,
+        smoothing=0.0,
+        max_norm=MAX_NORM,
+        seconds=SECONDS,
+        validate_every=500,
+        seed=run.seed,
+    )
+    weights = library.get_state(model)
+    texts = translate(model, split.test.sources, spanish, english)
+    (FOLDER / f"{run.name}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    if run.name in KEPT:
+        half = {name: value.astype(np.float16) for name, value in weights.items()}
+        write_checkpoint(FOLDER / run.label, run.settings, half)
+    return {
+        **run._asdict(),
+        "parameters": sum(value.size for value in weights.values()),
+        "updates": len(history.loss),
+        "target_tokens": int(history.tokens.sum()),
+        "epochs": round(len(history.loss) / len(batches), 3),
+        "seconds": round(float(history.seconds[-1]), 1),
+        "validation": [[look.step, round(look.seconds, 1), round(look.nll, 4)] for look in history.validation],
+        "best_step": history.best.step,
+        "nll": round(history.best.nll, 4),
+        "accuracy": round(history.best.accuracy, 4),
+        "version": version(run.framework),
+    }
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description="The runs of the lecture Attention for RNNs.")
+    parser.add_argument("word", nargs="?", default="", help="only runs whose name contains it")
+    parser.add_argument("--again", action="store_true", help="also those that the file holds")
+    options = parser.parse_args()
+    for run in RUNS:
+        results = json.loads(FILE.read_text()) if FILE.exists() else {}
+        if options.word in run.name and (options.again or run.name not in results):
+            print(run.name, flush=True)
+            results[run.name] = figures(run)
+            print(results[run.name], flush=True)
+            FILE.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
