@@ -30,6 +30,7 @@ TRANSFORMER, TRANSLATOR, POSITIONAL = "test_transformer_values.py", "test_transf
 LOSSES, TRANSLATION, RESUME = (f"../training/test_{name}.py" for name in ("losses", "translation_training", "resume"))
 PAIRS_DATA, SUBWORDS, PAIR_BATCHES = "../data/test_translation.py", "../data/test_subwords.py", "../training/test_pair_batches.py"
 DECODING, MEASURES = "../unit/test_decoding.py", "../unit/test_translation_metrics.py"
+RNN, SEQ2SEQ, RNN_ERRORS = "test_rnn_values.py", "test_seq2seq_values.py", "test_rnn_errors.py"
 ALL = ("numpy", "torch", "tensorflow")
 UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
 
@@ -450,6 +451,151 @@ BUGS = [
     Bug("the gradient is not clipped", "torch/translation.py", "nn.utils.clip_grad_norm_(model.parameters(), max_norm)", "pass", TRANSLATION, "written_out"),
     Bug("Adam's second average as slow as usual", "torch/translation.py", "betas=(0.9, 0.98)", "betas=(0.9, 0.999)", TRANSLATION, "written_out"),
     Bug("validation counts as time", "training.py", "self._elapsed, self._since = self._time(), None\n        yield\n        self._since = time.perf_counter()", "yield", TRANSLATION, "torch and validation_does"),
+    # recurrent networks; a bug in `fused` alone is one of a kind
+    *in_each("gates of the LSTM in another order", {
+        "numpy": ("i, f, g, o = np.split", "i, g, f, o = np.split"),
+        "torch": ("i, f, g, o = (projected", "i, g, f, o = (projected"),
+        "tensorflow": ("i, f, g, o = tf.split", "i, g, f, o = tf.split"),
+    }, "rnn", RNN),
+    *in_each("output gate and memory confused", {
+        "numpy": ("return sigmoid(o) * np.tanh(c), c", "return c, sigmoid(o) * np.tanh(c)"),
+        "torch": ("return torch.sigmoid(o) * torch.tanh(c), c", "return c, torch.sigmoid(o) * torch.tanh(c)"),
+        "tensorflow": ("return tf.sigmoid(o) * tf.tanh(c), c", "return c, tf.sigmoid(o) * tf.tanh(c)"),
+    }, "rnn", RNN),
+    *in_each("memory goes out without its tanh", {
+        "numpy": ("sigmoid(o) * np.tanh(c)", "sigmoid(o) * c"),
+        "torch": ("torch.sigmoid(o) * torch.tanh(c)", "torch.sigmoid(o) * c"),
+        "tensorflow": ("tf.sigmoid(o) * tf.tanh(c)", "tf.sigmoid(o) * c"),
+    }, "rnn", RNN),
+    *in_each("reset and update gate swapped", {name: ("r_h, z_h, n_h = ", "z_h, r_h, n_h = ") for name in ALL}, "rnn", RNN),
+    *in_each("update gate the wrong way round",
+        {name: ("(1.0 - z) * n + z * h,", "z * n + (1.0 - z) * h,") for name in ALL}, "rnn", RNN),
+    *in_each("reset before the product", {
+        "numpy": ("np.tanh(n_x + r * n_h)", "np.tanh(n_x + n_h + (r * h - h) @ self.weight_hh[-self.d_hidden :].T)"),
+        "torch": ("torch.tanh(n_x + r * n_h)", "torch.tanh(n_x + n_h + F.linear(r * h - h, self.weight_hh[-self.d_hidden :]))"),
+        "tensorflow": ("tf.tanh(n_x + r * n_h)", "tf.tanh(n_x + n_h + product(r * h - h, self.weight_hh[-self.d_hidden :]))"),
+    }, "rnn", RNN),
+    *in_each("bias of the state missing", {
+        "numpy": ("h @ self.weight_hh.T + self.bias_hh", "h @ self.weight_hh.T"),
+        "torch": ("F.linear(h, self.weight_hh, self.bias_hh)", "F.linear(h, self.weight_hh)"),
+        "tensorflow": ("product(h, self.weight_hh) + self.bias_hh", "product(h, self.weight_hh)"),
+    }, "rnn", RNN),
+    *in_each("bias of the input missing", {
+        "numpy": ("x @ self.weight_ih.T + self.bias_ih", "x @ self.weight_ih.T"),
+        "torch": ("F.linear(x, self.weight_ih, self.bias_ih)", "F.linear(x, self.weight_ih)"),
+        "tensorflow": ("product(x, self.weight_ih) + self.bias_ih", "product(x, self.weight_ih)"),
+    }, "rnn", RNN),
+    *in_each("state not kept at padding", {
+        "numpy": ("new if mask is None else _where(mask[:, t], new, state)\n        outputs.append", "new\n        outputs.append"),
+        "torch": ("new if mask is None else _where(mask[:, t], new, state)\n        outputs.append", "new\n        outputs.append"),
+        "tensorflow": (
+            "new = cell(inputs.read(t), state)\n        state = new if mask is None else _where(mask[:, t], new, state)",
+            "state = cell(inputs.read(t), state)",
+        ),
+    }, "rnn", RNN),
+    *in_each("mask of tokens the wrong way round", {
+        "numpy": ("np.where(real[:, None], a, b)", "np.where(real[:, None], b, a)"),
+        "torch": ("torch.where(real[:, None], a, b)", "torch.where(real[:, None], b, a)"),
+        "tensorflow": ("tf.where(real[:, None], a, b)", "tf.where(real[:, None], b, a)"),
+    }, "rnn", RNN),
+    *in_each("backward outputs not turned back", {
+        "numpy": ("[outputs, backward[:, ::-1]]", "[outputs, backward]"),
+        "torch": ("[outputs, backward.flip(1)]", "[outputs, backward]"),
+        "tensorflow": ("[outputs, tf.reverse(backward, [1])]", "[outputs, backward]"),
+    }, "rnn", RNN),
+    *in_each("the backward cell reads forward", {
+        "numpy": ("x[:, ::-1], turned", "x, turned"),
+        "torch": ("x.flip(1), turned", "x, turned"),
+        "tensorflow": ("tf.reverse(x, [1]), turned", "x, turned"),
+    }, "rnn", RNN),
+    *in_each("the mask is not turned with its sequence", {
+        "numpy": ("np.asarray(mask)[:, ::-1]", "np.asarray(mask)"),
+        "torch": ("torch.as_tensor(mask, device=x.device).flip(1)", "torch.as_tensor(mask, device=x.device)"),
+        "tensorflow": ("tf.reverse(mask, [1])", "mask"),
+    }, "rnn", RNN),
+    *in_each("last states of the directions swapped",
+        {name: ("zip(last, first, strict=True)", "zip(first, last, strict=True)") for name in ALL}, "rnn", RNN),
+    *in_each("a given state forgotten", {
+        "numpy": ("return x, mask, tuple(state)", "return x, mask, cell.initial_state(x)"),
+        "torch": ("return x, mask, tuple(state)", "return x, mask, cell.initial_state(x)"),
+        "tensorflow": (
+            "return x, mask, tuple(tf.convert_to_tensor(part) for part in state)", "return x, mask, cell.initial_state(x)"
+        ),
+    }, "rnn", RNN),
+    *in_each("tanh of the additive score dropped", {
+        "numpy": ("np.tanh(query[:, :, None] + prepared[:, None])", "(query[:, :, None] + prepared[:, None])"),
+        "torch": ("torch.tanh(query[:, :, None] + prepared[:, None])", "(query[:, :, None] + prepared[:, None])"),
+        "tensorflow": ("tf.tanh(query[:, :, None] + prepared[:, None])", "(query[:, :, None] + prepared[:, None])"),
+    }, "alignment", SEQ2SEQ),
+    *in_each("the mean over annotations without the mask", {
+        "numpy": ("    if mask is None:\n", "    if True:\n"),
+        "torch": ("    if mask is None:\n", "    if True:\n"),
+        "tensorflow": ("    if mask is None:\n", "    if True:\n"),
+    }, "alignment", SEQ2SEQ),
+    *in_each("a step's context from s(i) and not s(i-1)", {
+        name: (
+            f"context, weights = self.attend(state[0], memory)\n            state = self.cell({join}, state)",
+            f"state = self.cell({join.replace('context', 'self.attend(state[0], memory)[0]')}, state)\n"
+            "            context, weights = self.attend(state[0], memory)",
+        )
+        for name, join in (
+            ("numpy", "np.concatenate([y, context], axis=-1)"),
+            ("torch", "torch.cat([y, context], dim=-1)"),
+            ("tensorflow", "tf.concat([y, context], -1)"),
+        )
+    }, "seq2seq", SEQ2SEQ),
+    *in_each("the decoder starts from the last annotation", {name: ("self.start(last[0])", "self.start(annotations[:, -1])") for name in ALL},
+        "seq2seq", SEQ2SEQ),
+    *in_each("the readout sees y and s in each other's place", {name: ("([s, y, context]", "([y, s, context]") for name in ALL},
+        "seq2seq", SEQ2SEQ),
+    *in_each("reordering forgets the source", {
+        name: ("self.memory, self.state = _rows(self.memory, rows), _rows(self.state, rows)", "self.state = _rows(self.state, rows)")
+        for name in ALL
+    }, "seq2seq", SEQ2SEQ),
+    *in_each("every token is read again at every call",
+        {name: ("range(self.n_read, ids.shape[1])", "range(ids.shape[1])") for name in ALL}, "seq2seq", SEQ2SEQ),
+    *in_each("the score sees the first state for ever", {
+        name: ("scores = self.score.compare(state[0][:, None], memory.keys)", "scores = self.score.compare(memory.state[0][:, None], memory.keys)")
+        for name in ("torch", "tensorflow")
+    }, "seq2seq", SEQ2SEQ),
+    *in_each("the weights of y and of the context swapped", {
+        "torch": ("weight_y, weight_c = self.cell.weight_ih.split([self.d_model, self.d_hidden]", "weight_c, weight_y = self.cell.weight_ih.split([self.d_hidden, self.d_model]"),
+        "tensorflow": ("weight_y, weight_c = tf.split(self.cell.weight_ih, [self.d_model, self.d_hidden]", "weight_c, weight_y = tf.split(self.cell.weight_ih, [self.d_hidden, self.d_model]"),
+    }, "seq2seq", SEQ2SEQ),
+    *in_each("source embeddings without dropout", {
+        name: ("self.dropout(self.source_embedding(source_ids))", "self.source_embedding(source_ids)") for name in ("torch", "tensorflow")
+    }, "seq2seq", SEQ2SEQ),
+    *in_each("target embeddings without dropout", {
+        name: ("self.dropout(self.target_embedding(target_ids))", "self.target_embedding(target_ids)") for name in ("torch", "tensorflow")
+    }, "seq2seq", SEQ2SEQ),
+    Bug("readout without dropout", "torch/seq2seq.py", "self.dropout(torch.tanh(self.readout(torch.cat([s, y, context], dim=-1))))",
+        "torch.tanh(self.readout(torch.cat([s, y, context], dim=-1)))", SEQ2SEQ, "torch and dropout"),
+    Bug("readout without dropout", "tensorflow/seq2seq.py", "self.dropout(tf.tanh(self.readout(tf.concat([s, y, context], -1))))",
+        "tf.tanh(self.readout(tf.concat([s, y, context], -1)))", SEQ2SEQ, "tensorflow and dropout"),
+    Bug("inference with dropout", "torch/seq2seq.py", "        self.model.eval()\n", "", SEQ2SEQ, "leaves_the_model"),
+    Bug("inference ends the training", "torch/seq2seq.py", "self.model.train(was_training)", "pass", SEQ2SEQ, "leaves_the_model"),
+    Bug("fused: order of the real tokens not kept", "torch/rnn.py", "torch.argsort(mask.int(), dim=1, descending=True, stable=True)",
+        "torch.argsort(mask.int(), dim=1, descending=False, stable=True).flip(1)", RNN, "torch and fused"),
+    Bug("fused: states not sorted by length", "torch/rnn.py", "part.index_select(0, packed.sorted_indices) for part in state",
+        "part for part in state", RNN, "torch and fused"),
+    Bug("fused: last states not sorted back", "torch/rnn.py", "part.index_select(0, packed.unsorted_indices) for part in last",
+        "part for part in last", RNN, "torch and fused"),
+    Bug("fused: padding alone changes the state", "torch/rnn.py", "_where(lengths > 0, last, state)", "last", RNN, "torch and fused"),
+    Bug("fused: padding repeats the output after it", "torch/rnn.py", "counts = mask.cumsum(1)",
+        "counts = (mask.cumsum(1) + ~mask).clamp(max=mask.sum(1, keepdim=True))", RNN, "torch and fused"),
+    Bug("fused: state not kept at padding", "numpy/rnn.py", "new if mask is None else _where(mask[:, t], new, state)\n        outputs[:, t]",
+        "new\n        outputs[:, t]", RNN, "numpy and fused"),
+    Bug("masks of numbers for tokens let through", "checks.py", 'if "bool" not in str(mask_dtype):\n        raise TypeError(f"the mask must be boolean with True = a real token',
+        'if mask_dtype is None:\n        raise TypeError(f"the mask must be boolean with True = a real token', RNN_ERRORS, "numpy"),
+    Bug("states of any batch", "checks.py", "_same(shape[0], n_rows) and _same(shape[1], d_hidden)", "_same(shape[1], d_hidden)", RNN_ERRORS, "torch and step"),
+    Bug("tokens that were read before", "checks.py", "if shape[1] <= n_read:", "if shape[1] < n_read:", RNN_ERRORS, "numpy and next_logits"),
+    Bug("fused: the weights' gradient one step late", "tensorflow/rnn.py", "tf.concat([first[None], kept[:-1]], 0)", "kept", RNN, "gradients"),
+    Bug("fused: the gradient does not go through the state", "tensorflow/rnn.py", "d_before[0] += tf.matmul(d_recurred_t, back)", "pass", RNN, "gradients"),
+    Bug("fused: padding swallows the gradient", "tensorflow/rnn.py", "d_before = _where(mask[t], d_before, d_state)", "pass", RNN, "gradients"),
+    Bug("fused: padding counts in the gradient", "tensorflow/rnn.py", "_where(mask[t], d_state, zeros)", "d_state", RNN, "gradients"),
+    Bug("fused: the last state's gradient forgotten", "tensorflow/rnn.py", "loop = (n_steps, tuple(d_last), array", "loop = (n_steps, tuple(map(tf.zeros_like, d_last)), array", RNN, "gradients"),
+    Bug("fused: the gradient of the bias forgotten", "tensorflow/rnn.py", "tf.reduce_sum(rows, 0)", "tf.zeros_like(bias)", RNN, "gradients"),
+    Bug("fused: state not kept at padding", "tensorflow/rnn.py", "state = new if mask is None else _where(mask[t], new, state)", "state = new", RNN, "tensorflow and fused"),
     # translation data, batches of pairs, decoding and its measures
     Bug("families linked on the source side only", "data/translation.py", "(side, same_text(text))", "(side, same_text(text) if side == 0 else len(node))", PAIRS_DATA, "chain"),
     Bug("a source linked with a target", "data/translation.py", "node.setdefault((side, same_text(text))", "node.setdefault((0, same_text(text))", PAIRS_DATA, "links_nothing"),
