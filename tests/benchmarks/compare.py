@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from figures import Figure, Subject
-from problems import attention_flops, bert_flops, translator_flops
+from problems import attention_flops, bert_flops, rnn_flops, translator_flops
 
 HERE = Path(__file__).parent
 PAUSE = 0.005  # seconds: threads that wait actively for more work after a turn have gone to sleep by then
@@ -163,6 +163,8 @@ def verdict(ratio: float | None, target: float | None) -> str:
 def _flops(job):
     if "vocab_size" in job:
         return translator_flops(job)
+    if "cell" in job:
+        return rnn_flops(job)
     return attention_flops(job) if "n_heads" in job else bert_flops(job, **MINILM)
 
 

@@ -49,6 +49,25 @@ def attention_figures(sizes: dict, lengths) -> list[Figure]:
     return figures
 
 
+def rnn_figures(sizes: dict) -> list[Figure]:
+    """RNN against the frameworks' own LSTM and GRU: forward, and forward and backward."""
+    sides = [("nn.", "torch", {}, "eager")]
+    sides += [
+        ("keras.layers.", "tensorflow", {"jit": jit}, mode) for jit, mode in ((False, "tf.function"), (True, "XLA"))
+    ]
+    figures = []
+    for prefix, framework, settings, mode in sides:
+        for cell in ("LSTM", "GRU"):
+            peer = Subject(prefix + cell, framework, "peer_rnn", settings)
+            fused = Subject("fused", framework, "our_rnn", {"run": "fused", **settings})
+            unrolled = Subject("unrolled", framework, "our_rnn", {"run": "unrolled", **settings})
+            for task, what in (("forward", "forward"), ("train", "forward and backward")):
+                name = f"{prefix}{cell}, {mode}, T={sizes['T']}, {what}"
+                job = {**sizes, "cell": cell.lower(), "task": task}
+                figures.append(Figure(name, job, peer, (fused, unrolled), {"fused": 1.0}))
+    return figures
+
+
 def bert_figures(sizes: dict) -> list[Figure]:
     """BERT (MiniLM) against transformers, and TensorFlow's fine-tuning step against PyTorch's."""
     peer = Subject("transformers", "torch", "peer_bert")
@@ -135,5 +154,6 @@ def all_figures() -> list[Figure]:
     return [
         *attention_figures({"B": 8, "d_model": 256, "n_heads": 8}, lengths=(128, 512)),
         *bert_figures({"B": 32, "T": 64}),
+        *rnn_figures({"B": 32, "T": 64, "d": 256}),
         *translator_figures(TRANSLATOR, length=64, tokens=256),
     ]

@@ -6,6 +6,7 @@ import course_lib.numpy
 from course_lib.config import TransformerConfig
 
 SEED = 2017
+GATES = {"gru": 3, "lstm": 4}
 
 
 def attention_problem(job: dict) -> dict:
@@ -56,6 +57,33 @@ def bert_problem(job: dict, vocab_size: int, d_model: int, n_classes: int = 2) -
         "classifier.weight": 0.02 * normal(rng, n_classes, d_model),
         "classifier.bias": np.zeros(n_classes, np.float32),
     }
+
+
+def rnn_problem(job: dict) -> dict:
+    """One direction of an LSTM or a GRU: weights under our names, the input x (B, T, d) and its cotangent.
+
+    Parameters
+    ----------
+    job : sizes B, T, d (inputs and states alike), cell "lstm" or "gru"
+
+    Returns
+    -------
+    dict : state (our names and layout), x and gradient (B, T, d).
+    """
+    rng = np.random.default_rng(SEED)
+    d, rows = job["d"], GATES[job["cell"]] * job["d"]
+    shapes = {"weight_ih": (rows, d), "weight_hh": (rows, d), "bias_ih": (rows,), "bias_hh": (rows,)}
+    return {
+        "state": {f"forward_cell.{name}": normal(rng, *s) / np.float32(np.sqrt(d)) for name, s in shapes.items()},
+        "x": normal(rng, job["B"], job["T"], d),
+        "gradient": normal(rng, job["B"], job["T"], d),
+    }
+
+
+def rnn_flops(job: dict) -> float:
+    """Two products a step, with the input and with the state; backward two for each one of the forward pass."""
+    forward = 2 * 2 * job["B"] * job["T"] * GATES[job["cell"]] * job["d"] ** 2
+    return forward * (3 if job["task"] == "train" else 1)
 
 
 def attention_flops(job: dict) -> float:

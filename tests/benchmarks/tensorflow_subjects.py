@@ -4,7 +4,7 @@ Every call is compiled: by `tf.function`, and by XLA when the job says so.
 """
 
 import numpy as np
-from problems import attention_problem, bert_problem, translator_problem
+from problems import GATES, attention_problem, bert_problem, rnn_problem, translator_problem
 
 import course_lib.tensorflow as ours  # before TensorFlow itself: it keeps the start-up banner quiet
 
@@ -13,6 +13,7 @@ import tensorflow as tf  # isort: skip
 from course_lib.tensorflow import translation  # isort: skip
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
+RUN = {"fused": ours.fused, "unrolled": ours.unrolled}
 LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
 
 
@@ -35,7 +36,7 @@ def our_attention(job):
     ours.set_state(layer, problem["state"])
     mask = None if problem["real"] is None else tf.constant(problem["real"][:, None, None, :])
     forward = lambda x, training: layer(x, x, x, mask=mask, training=training)[0]  # noqa: E731
-    return _attention(job, problem, layer.trainable_variables, forward)
+    return _compiled(job, problem, layer.trainable_variables, forward)
 
 
 def peer_attention(job):
@@ -50,10 +51,34 @@ def peer_attention(job):
         part.bias.assign(problem["state"][f"{name}_proj.bias"].reshape(part.bias.shape))
     mask = None if problem["real"] is None else tf.constant(problem["real"][:, None, :])
     forward = lambda x, training: layer(query=x, value=x, attention_mask=mask, training=training)  # noqa: E731
-    return _attention(job, problem, layer.trainable_variables, forward)
+    return _compiled(job, problem, layer.trainable_variables, forward)
 
 
-def _attention(job, problem, variables, forward):
+def our_rnn(job):
+    """RNN of course_lib, with what runs the cell as the job says."""
+    problem = rnn_problem(job)
+    layer = ours.RNN(job["d"], job["d"], job["cell"], run=RUN[job["run"]])
+    ours.set_state(layer, problem["state"])
+    return _compiled(job, problem, layer.trainable_variables, lambda x, training: layer(x)[0], counted=2)
+
+
+def peer_rnn(job):
+    """keras.layers.LSTM or keras.layers.GRU; their kernels are transposed, and the GRU's gates stand as z, r, n."""
+    problem = rnn_problem(job)
+    d, cell = job["d"], job["cell"]
+    layer = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}[cell](d, return_sequences=True)
+    layer.build((None, None, d))
+    order = {"lstm": (0, 1, 2, 3), "gru": (1, 0, 2)}[cell]
+    state = {
+        name.split(".")[1]: np.concatenate([np.split(value, GATES[cell])[gate] for gate in order])
+        for name, value in problem["state"].items()
+    }
+    biases = state["bias_ih"], state["bias_hh"]
+    layer.set_weights([state["weight_ih"].T, state["weight_hh"].T, sum(biases) if cell == "lstm" else np.stack(biases)])
+    return _compiled(job, problem, layer.trainable_variables, lambda x, training: layer(x), counted=2)
+
+
+def _compiled(job, problem, variables, forward, counted=None):
     x, gradient = tf.constant(problem["x"]), tf.constant(problem["gradient"])
 
     @tf.function(jit_compile=job["jit"])
@@ -75,7 +100,8 @@ def _attention(job, problem, variables, forward):
             return {"output": call().numpy()}
         output, (d_x, *rest) = call()
         found = {"output": output.numpy(), "d x": d_x.numpy()}
-        return {**found, "norm of the gradient": tf.linalg.global_norm(rest).numpy()}
+        # of a recurrent network the two matrices: Keras's LSTM has one bias for our two
+        return {**found, "norm of the gradient": tf.linalg.global_norm(rest[:counted]).numpy()}
 
     return call, outputs
 

@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import compare
 import run
-from figures import Figure, Subject, all_figures, attention_figures, translator_figures
-from problems import attention_flops
+from figures import Figure, Subject, all_figures, attention_figures, rnn_figures, translator_figures
+from problems import attention_flops, rnn_flops
 
 TINY = {"B": 2, "d_model": 8, "n_heads": 2}
 
@@ -46,6 +46,15 @@ def test_translators_of_tiny_sizes(pool):
         assert all(0 < result["ratio"] < math.inf and result["share"] > 0 for result in results)
 
 
+@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
+def test_recurrent_networks_of_tiny_sizes(pool, framework):
+    every = [f for f in rnn_figures({"B": 2, "T": 3, "d": 4}) if f.peer.framework == framework]
+    figures = [replace(f, subjects=f.subjects[:1]) for f in every if f.job["task"] == "train"]
+    results = [result for f in figures for result in compare.compare(f, pool, seconds=0.0, rounds=2)]
+    assert len(results) == 2 * len(figures) > 0
+    assert {result["verdict"] for result in results if result["subject"] == "fused"} <= {"met", "missed"}
+
+
 def test_subjects_that_compute_something_else_are_not_timed(pool):
     # a subject that forgets the padding
     job = {**TINY, "T": 4, "task": "forward", "masked": True}
@@ -76,8 +85,16 @@ def test_operations_of_one_attention_counted_by_hand():
     assert attention_flops({**TINY, "T": 4, "task": "train"}) == 3 * (projections + pairs)
 
 
+def test_operations_of_one_recurrent_network_counted_by_hand():
+    # B=2 sequences of T=3 steps, 4 gates of 5 units, each a product with 5 inputs and one with 5 units; 2 per product
+    job = {"B": 2, "T": 3, "d": 5, "cell": "lstm", "task": "forward"}
+    assert rnn_flops(job) == 2 * (2 * 3) * (4 * 5) * (5 + 5)
+    assert rnn_flops({**job, "task": "train"}) == 3 * rnn_flops(job)
+    assert rnn_flops({**job, "cell": "gru"}) == 0.75 * rnn_flops(job)
+
+
 def test_every_mark_is_a_figure():
     marks = [(figure.name, label) for figure in all_figures() for label in figure.targets]
-    assert len(marks) == len(set(marks)) == 31
+    assert len(marks) == len(set(marks)) == 43
     for figure in all_figures():
         assert set(figure.targets) <= {subject.label for subject in figure.subjects}

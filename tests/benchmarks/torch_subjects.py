@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import torch
-from problems import attention_problem, bert_problem, translator_problem
+from problems import attention_problem, bert_problem, rnn_problem, translator_problem
 from torch import nn
 from torch.nn import functional as F
 
@@ -18,6 +18,7 @@ from course_lib import data
 from course_lib.torch import translation
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
+RUN = {"fused": ours.fused, "unrolled": ours.unrolled}
 LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
 
 
@@ -77,6 +78,48 @@ def _attention(job, problem, module, forward):
         if job["task"] == "train":
             found["d x"] = x.grad.numpy()
             found["d out_proj.weight"] = module.out_proj.weight.grad.numpy()
+        return found
+
+    return call, outputs
+
+
+def our_rnn(job):
+    """RNN of course_lib, with what runs the cell as the job says."""
+    problem = rnn_problem(job)
+    module = ours.RNN(job["d"], job["d"], job["cell"], run=RUN[job["run"]])
+    ours.set_state(module, problem["state"])
+    return _rnn(job, problem, module, module.forward_cell.weight_hh)
+
+
+def peer_rnn(job):
+    """torch.nn.LSTM or torch.nn.GRU."""
+    problem = rnn_problem(job)
+    module = {"lstm": nn.LSTM, "gru": nn.GRU}[job["cell"]](job["d"], job["d"], batch_first=True)
+    renamed = {name.split(".")[1] + "_l0": torch.from_numpy(value) for name, value in problem["state"].items()}
+    module.load_state_dict(renamed)
+    return _rnn(job, problem, module, module.weight_hh_l0)
+
+
+def _rnn(job, problem, module, weight):
+    x, gradient = torch.from_numpy(problem["x"]), torch.from_numpy(problem["gradient"])
+    if job["task"] == "train":
+        x.requires_grad_()
+
+    def call():
+        if job["task"] == "forward":
+            with torch.inference_mode():
+                return module(x)[0]
+        module.zero_grad()
+        x.grad = None
+        output = module(x)[0]
+        output.backward(gradient)
+        return output
+
+    def outputs():
+        found = {"output": call().detach().numpy()}
+        if job["task"] == "train":
+            found["d x"] = x.grad.numpy()
+            found["d weight_hh"] = weight.grad.numpy()
         return found
 
     return call, outputs
