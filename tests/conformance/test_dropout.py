@@ -41,6 +41,27 @@ def test_returned_weights_are_those_before_dropout(backend, rng):
     assert_allclose(backend.call(attention, q, k, v, dropout=0.5).weights, expected, rtol=1e-6)
 
 
+def test_the_fused_gradient_of_tensorflow_drops_the_same_weights_as_its_value(rng):
+    # written by hand, unlike all others; both functions draw one number for each weight, so one seed drops the same
+    import keras
+    import tensorflow as tf
+
+    from course_lib.tensorflow import attention, fused_attention
+
+    q, k, v = (tf.constant(rng.normal(size=(2, 3, 6, 4))) for _ in range(3))
+    outputs, gradients = [], []
+    for function in (attention, fused_attention):
+        keras.utils.set_random_seed(5)
+        with tf.GradientTape() as tape:
+            tape.watch([q, k, v])
+            outputs.append(function(q, k, v, dropout=0.4).output)
+            loss = tf.reduce_sum(outputs[-1] ** 2)
+        gradients.append(tape.gradient(loss, [q, k, v]))
+    assert_allclose(outputs[1], outputs[0], rtol=1e-9, atol=1e-12)
+    for fused, plain in zip(gradients[1], gradients[0], strict=True):
+        assert_allclose(fused, plain, rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["attention", "fused_attention"])
 def test_no_dropout_means_the_same_numbers_every_time(backend, rng, name):
     q, k, v = (rng.normal(size=(2, 6, 4)) for _ in range(3))
