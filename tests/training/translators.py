@@ -71,12 +71,24 @@ def transformer(framework: str, dropout: float):
     return LIBRARIES[framework].Transformer(config)
 
 
-def seq2seq(framework: str, dropout: float):
-    return LIBRARIES[framework].Seq2Seq(VOCABULARY, VOCABULARY, D, D, score="additive", dropout=dropout)
+def seq2seq(cell="gru", score="additive", order="bahdanau"):
+    """A maker of recurrent translators of one kind."""
+
+    def make(framework: str, dropout: float):
+        sizes = (VOCABULARY, VOCABULARY, D, D)
+        return LIBRARIES[framework].Seq2Seq(*sizes, cell=cell, score=score, order=order, dropout=dropout)
+
+    return make
 
 
 LIBRARIES = {"torch": course_lib.torch, "tensorflow": course_lib.tensorflow}
-MODELS = {"sketch": sketch, "transformer": transformer, "seq2seq": seq2seq}
+MODELS = {"sketch": sketch, "transformer": transformer, "seq2seq": seq2seq()}
+MODELS |= {
+    "plain seq2seq of vanilla cells": seq2seq("rnn", None),
+    "plain seq2seq of LSTM cells": seq2seq("lstm", None),
+    "Luong's seq2seq with dot scores": seq2seq("gru", "dot", "luong"),
+    "Luong's seq2seq of LSTM cells with general scores": seq2seq("lstm", "general", "luong"),
+}
 
 
 def build(framework: str, model: str = "sketch", dropout: float = 0.0):
