@@ -91,6 +91,7 @@ class Run:
     folder, save_every : where the run is saved, and seconds between two times; None saves nothing
     settings : what must be the same when the run is resumed
     progress : show a bar
+    clock : what counts the seconds; `time.process_time` counts those of the processor instead
 
     Raises
     ------
@@ -110,6 +111,7 @@ class Run:
         save_every: float = 60.0,
         settings: dict | None = None,
         progress: bool = True,
+        clock: Callable[[], float] = time.perf_counter,
     ):
         self.limits = {"epochs": epochs, "steps": steps, "seconds": seconds}
         if all(limit is None for limit in self.limits.values()):
@@ -125,6 +127,7 @@ class Run:
         self.best, self.best_weights = None, {}
         self.stopped_by, self.epoch_ended, self.last_batch = None, False, 0
         self._pending, self._elapsed, self._since, self._saved_at = [], 0.0, None, time.monotonic()
+        self._clock = clock
         self.bar = tqdm(disable=not progress, unit="batch")
 
     def __iter__(self) -> Iterator[Example]:
@@ -135,7 +138,7 @@ class Run:
             if len(current) == 0:
                 raise ValueError(f"epoch {self.epoch} has no batches; are there any examples?")
             self.bar.total, self.bar.n = self._total(len(current)), self.step
-            self.epoch_ended, self._since = False, self._since or time.perf_counter()
+            self.epoch_ended, self._since = False, self._since or self._clock()
             while not self.epoch_ended and self.stopped_by is None:
                 batch = teacher_forcing(current[self.position])
                 self.last_batch, self._size = _checksum(batch), int((batch.labels != self.pad_id).sum())
@@ -164,7 +167,7 @@ class Run:
         self._flush()
         self._elapsed, self._since = self._time(), None
         yield
-        self._since = time.perf_counter()
+        self._since = self._clock()
 
     def validation_is_due(self) -> bool:
         """Whether to validate now: the period is over, or the run."""
@@ -252,7 +255,7 @@ class Run:
         return min((n for n in (self.limits["steps"], of_epochs) if n), default=None)
 
     def _time(self) -> float:
-        return self._elapsed + (0.0 if self._since is None else time.perf_counter() - self._since)
+        return self._elapsed + (0.0 if self._since is None else self._clock() - self._since)
 
     def _flush(self) -> None:
         if self._pending:

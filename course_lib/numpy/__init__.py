@@ -10,7 +10,7 @@ from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolle
 from course_lib.numpy.seq2seq import NextLogits, Seq2Seq
 from course_lib.numpy.state import get_state, set_state
 from course_lib.numpy.transformer import Encoder, EncoderLayer, FeedForward
-from course_lib.numpy.translator import Transformer
+from course_lib.numpy.translator import Transformer, load_translator
 
 __all__ = [
     "AdditiveScore",
@@ -40,6 +40,7 @@ __all__ = [
     "fused",
     "fused_attention",
     "get_state",
+    "load_translator",
     "rotary",
     "rotate",
     "set_state",

@@ -11,8 +11,10 @@ from course_lib.numpy.attention import attention
 from course_lib.numpy.decoder import Decoder
 from course_lib.numpy.layers import Embedding, Linear, Module
 from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions, rotary
+from course_lib.numpy.state import set_state
 from course_lib.numpy.transformer import Encoder
 from course_lib.outputs import LayerCache, TransformerOutput
+from course_lib.translate import Translator, read_translator
 
 
 class Transformer(Module):
@@ -142,6 +144,25 @@ class NextLogits:
         self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]
         if self.caches is not None:
             self.caches = tuple(LayerCache(*(part[rows] for part in cache)) for cache in self.caches)
+
+
+def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:
+    """A trained translator, text in and text out: `load_translator()("Hace frío.")`.
+
+    Parameters
+    ----------
+    name_or_folder : "tatoeba-es-en", Spanish to English, or a folder that `save_translator` wrote
+    attention : the attention function, `attention` or `fused_attention`
+
+    Raises
+    ------
+    FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
+    CheckpointError : a damaged file, or weights that do not fit the model.
+    """
+    files = read_translator(name_or_folder)
+    model = Transformer(files.config, attention)
+    set_state(model, files.weights)
+    return Translator(model, files.source_tokenizer, files.target_tokenizer)
 
 
 def _positions(config):

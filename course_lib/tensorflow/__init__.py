@@ -11,7 +11,7 @@ from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, un
 from course_lib.tensorflow.seq2seq import NextLogits, Seq2Seq
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.transformer import Encoder, EncoderLayer, FeedForward
-from course_lib.tensorflow.translator import Transformer
+from course_lib.tensorflow.translator import Transformer, load_translator
 
 __all__ = [
     "AdditiveScore",
@@ -41,6 +41,7 @@ __all__ = [
     "fused",
     "fused_attention",
     "get_state",
+    "load_translator",
     "rotary",
     "rotate",
     "set_state",

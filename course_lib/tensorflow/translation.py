@@ -1,5 +1,6 @@
 """Training a translation model in TensorFlow: one compiled step with teacher forcing, validation, exact resumption."""
 
+import time
 from collections.abc import Callable, Sequence
 
 import keras
@@ -38,6 +39,7 @@ def train(
     save_every: float = 60.0,
     seed: int = 0,
     progress: bool = True,
+    clock: Callable[[], float] = time.perf_counter,
     jit_compile: bool = False,
 ) -> History:
     """Train a translation model in place with teacher forcing and leave its best weights set.
@@ -60,6 +62,7 @@ def train(
     save_every : seconds between two times of saving
     seed : of dropout; the order of the batches is theirs
     progress : show a bar
+    clock : what counts the seconds; with `time.process_time`, and one thread, a busy machine does not disturb the count
     jit_compile : compile with XLA, which does so once for every new (B, S, T); for batches of few different shapes
 
     Returns
@@ -74,7 +77,8 @@ def train(
     settings = {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
     saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
-    run = Run(batches, pad_id_of(model), **limits, validate_every=validate_every, **saving, progress=progress)
+    watching = {"validate_every": validate_every, "progress": progress, "clock": clock}
+    run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
     optimizer = make_optimizer(model)
     step = make_train_step(model, optimizer, smoothing, max_norm, jit_compile)
     random_state = seeded(step, seed)

@@ -13,7 +13,9 @@ from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.decoder import Decoder
 from course_lib.tensorflow.layers import ExplicitMask, dense, embedding
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, rotary
+from course_lib.tensorflow.state import set_state
 from course_lib.tensorflow.transformer import Encoder
+from course_lib.translate import Translator, read_translator
 
 IDS = tf.TensorSpec((None, None), tf.int64)
 
@@ -173,6 +175,25 @@ def _compiled(model) -> dict:
 
     model._decoding = {"encode": encode, "decode": decode, "step": step}
     return model._decoding
+
+
+def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:
+    """A trained translator, text in and text out: `load_translator()("Hace frío.")`.
+
+    Parameters
+    ----------
+    name_or_folder : "tatoeba-es-en", Spanish to English, or a folder that `save_translator` wrote
+    attention : the attention function, `attention` or `fused_attention`
+
+    Raises
+    ------
+    FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
+    CheckpointError : a damaged file, or weights that do not fit the model.
+    """
+    files = read_translator(name_or_folder)
+    model = Transformer(files.config, attention)
+    set_state(model, files.weights)
+    return Translator(model, files.source_tokenizer, files.target_tokenizer)
 
 
 def _positions(config):

@@ -18,7 +18,7 @@ from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolle
 from course_lib.torch.seq2seq import NextLogits, Seq2Seq
 from course_lib.torch.state import get_state, set_state
 from course_lib.torch.transformer import Encoder, EncoderLayer, FeedForward
-from course_lib.torch.translator import Transformer
+from course_lib.torch.translator import Transformer, load_translator
 
 if os.environ.get("COURSE_DEVICE"):
     _torch.set_default_device(os.environ["COURSE_DEVICE"])
@@ -51,6 +51,7 @@ __all__ = [
     "fused",
     "fused_attention",
     "get_state",
+    "load_translator",
     "rotary",
     "rotate",
     "set_state",

@@ -1,5 +1,6 @@
 """Training a translation model in PyTorch: an explicit loop with teacher forcing, validation and exact resumption."""
 
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -35,6 +36,7 @@ def train(
     save_every: float = 60.0,
     seed: int = 0,
     progress: bool = True,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> History:
     """Train a translation model in place with teacher forcing and leave it in evaluation mode, its best weights set.
 
@@ -56,6 +58,7 @@ def train(
     save_every : seconds between two times of saving
     seed : of dropout; the order of the batches is theirs
     progress : show a bar
+    clock : what counts the seconds; with `time.process_time`, and one thread, a busy machine does not disturb the count
 
     Returns
     -------
@@ -69,7 +72,8 @@ def train(
     settings = {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
     saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
-    run = Run(batches, pad_id_of(model), **limits, validate_every=validate_every, **saving, progress=progress)
+    watching = {"validate_every": validate_every, "progress": progress, "clock": clock}
+    run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
     optimizer = make_optimizer(model)
     torch.manual_seed(seed)
     if (saved := run.resume()) is not None:

@@ -14,7 +14,9 @@ from course_lib.outputs import LayerCache, TransformerOutput
 from course_lib.torch.attention import attention
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, rotary
+from course_lib.torch.state import set_state
 from course_lib.torch.transformer import Encoder
+from course_lib.translate import Translator, read_translator
 
 
 class Transformer(nn.Module):
@@ -156,6 +158,25 @@ class NextLogits:
                 yield
         finally:
             self.model.train(was_training)
+
+
+def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:
+    """A trained translator, text in and text out: `load_translator()("Hace frío.")`.
+
+    Parameters
+    ----------
+    name_or_folder : "tatoeba-es-en", Spanish to English, or a folder that `save_translator` wrote
+    attention : the attention function, `attention` or `fused_attention`
+
+    Raises
+    ------
+    FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
+    CheckpointError : a damaged file, or weights that do not fit the model.
+    """
+    files = read_translator(name_or_folder)
+    model = Transformer(files.config, attention)
+    set_state(model, files.weights)
+    return Translator(model.eval(), files.source_tokenizer, files.target_tokenizer)
 
 
 def _positions(config):

@@ -1,0 +1,103 @@
+"""Train the translator that comes with the library, and write it with its figures where `load_translator` finds it.
+
+    python notebooks/results/07-training-a-translator.py
+    python notebooks/results/07-training-a-translator.py --corpus ted-pt-en --to my-translator
+
+A training that was stopped goes on where it was when the command is given again. It takes a few hours on two processor
+cores. The second form trains from Portuguese on the corpus of the TensorFlow tutorial that this course grew out of,
+which has to be downloaded; `load_translator("my-translator")` loads the result.
+"""
+
+import argparse
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from course_lib.batching import PairBatches
+from course_lib.config import TransformerConfig
+from course_lib.data import translation
+from course_lib.data.translation import words
+from course_lib.schedules import warmup_then_inverse_root
+from course_lib.subwords import SubwordTokenizer, encode_pairs
+from course_lib.torch import Transformer, fused_attention, get_state
+from course_lib.torch.translation import train
+from course_lib.translate import SHIPPED, Translator, save_translator
+from course_lib.translation_metrics import bleu, by_length, chrf
+
+VOCABULARY, MAX_LEN, MAX_TOKENS = 4000, 64, 2500
+WARMUP, SMOOTHING, MAX_NORM = 2000, 0.1, 1.0
+EPOCHS = 12
+
+
+def rate(step: int) -> float:
+    """The paper's schedule for the tutorial's width, with a shorter warm-up for a shorter training."""
+    return warmup_then_inverse_root(step, 128, WARMUP)
+
+
+def figures(translator: Translator, split: translation.Split) -> dict:
+    """BLEU and chrF of the test sets with 95% intervals, by beam search and greedily."""
+    found = {}
+    for name, pairs in (("test", split.test), ("natural_test", split.natural_test)):
+        for way, width in (("beam", 4), ("greedy", 1)):
+            texts = translator(list(pairs.sources), width=width)
+            found[f"{name}_{way}_bleu"] = [round(x, 2) for x in bleu(texts, pairs.targets)]
+            found[f"{name}_{way}_chrf"] = [round(x, 2) for x in chrf(texts, pairs.targets)]
+            if (name, way) == ("test", "beam"):
+                bands = by_length(bleu, words(pairs.sources), texts, pairs.targets)
+                found["test_by_words"] = {f"{a}-{b}": [round(x, 2) for x in e] for (a, b), e in bands.items()}
+    return found
+
+
+def main() -> None:
+    """Train, or go on training, and write the folder."""
+    parser = argparse.ArgumentParser(description="Train the course's translator.")
+    parser.add_argument("--corpus", default="tatoeba-es-en", choices=translation.CORPORA)
+    parser.add_argument("--to", type=Path, help="the folder to write; default: where the library looks for it")
+    parser.add_argument("--epochs", type=float, default=EPOCHS, help="passes over the training pairs")
+    options = parser.parse_args()
+    folder = options.to or SHIPPED / options.corpus
+    split = translation.split(translation.load(options.corpus))
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = SubwordTokenizer.train([*split.train.sources, *split.train.targets], VOCABULARY, lower=False)
+    train_set, validation = (
+        encode_pairs(part.sources, part.targets, tokenizer, tokenizer, MAX_LEN)
+        for part in (split.train, split.validation)
+    )
+    size = tokenizer.vocab_size
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig.preset("tutorial", size, size, share_embeddings=True), fused_attention)
+    batches = PairBatches(train_set.sources, train_set.targets, MAX_TOKENS, seed=0)
+    history = train(
+        model,
+        batches.epoch,
+        PairBatches(validation.sources, validation.targets, 5000, seed=None),
+        rate=rate,
+        smoothing=SMOOTHING,
+        max_norm=MAX_NORM,
+        steps=round(options.epochs * len(batches)),
+        validate_every=1000,
+        checkpoint=folder / "training",
+        save_every=120,
+    )
+    half = {name: value.astype(np.float16) for name, value in get_state(model).items()}
+    translator = Translator(model, tokenizer, tokenizer)
+    save_translator(folder, translator, half)
+    summary = {
+        "parameters": sum(value.size for value in half.values()),
+        "updates": len(history.loss),
+        "epochs": round(len(history.loss) / len(batches), 2),
+        "target_tokens": int(history.tokens.sum()),
+        "best": list(history.best),
+        "validation": [list(look) for look in history.validation],
+        **figures(translator, split),
+        "torch": version("torch"),
+    }
+    (folder / "figures.json").write_text(json.dumps(summary, indent=1) + "\n")
+    print(json.dumps({name: value for name, value in summary.items() if name != "validation"}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
