@@ -4,21 +4,28 @@
     python notebooks/results/02-attention-for-rnns.py additive     those whose name contains a word
     python notebooks/results/02-attention-for-rnns.py --again      all of them again
 
-Each run trains one recurrent translator for the same time on two processor cores and translates the test sentences
-greedily. Its figures are written as soon as it ends, so an interruption loses one run only. The folder beside this
-file gets its translations, a sentence a line, and of the runs in `KEPT` the weights, in half precision. Equal time is
-fair on a machine that does nothing else meanwhile.
+Each run trains one recurrent translator for the same time and translates the test sentences greedily. Time is counted
+in seconds of one processor core, so that other work on the machine takes none of it away. The peak of the learning
+rate and the size of the batches are chosen beforehand for each of the two models of the main comparison, from the same
+six combinations, by the loss on the validation pairs; nothing is chosen by looking at the test pairs.
+
+The figures of a run are written as soon as it ends, so an interruption loses one run only, and several of these
+commands may be at work at once. The folder beside this file gets the translations, a sentence a line, and of the runs
+in `KEPT` the weights, in half precision.
 """
 
 import argparse
 import importlib
 import json
+import os
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from filelock import FileLock
 
 import course_lib.torch as in_torch
 from course_lib.batching import PairBatches, padded
@@ -32,13 +39,18 @@ FILE = Path(__file__).with_suffix(".json")
 FOLDER = FILE.with_suffix("")
 KEPT = ("plain-torch-0", "additive-torch-0")
 
-SECONDS = 210
-VOCABULARY, MAX_LEN, MAX_TOKENS = 1000, 64, 1200
-PEAK, WARMUP, MAX_NORM = 5e-3, 300, 1.0
+SECONDS, TRIAL_SECONDS = 300, 100  # of one processor core
+VOCABULARY, MAX_LEN = 1000, 64
+WARMUP, MAX_NORM = 300, 1.0
+PEAKS, TOKENS = (2.5e-3, 5e-3, 1e-2), (1200, 2400)  # to choose from
 
 
 class Run(NamedTuple):
-    """One training. A model with fewer weights to its score has a wider state, so that all have nearly as many."""
+    """One training. A model with fewer weights to its score has a wider state, so that all have nearly as many.
+
+    A run with a `peak` of the learning rate and a number of `tokens` a batch is a trial of them: shorter, and it
+    translates nothing.
+    """
 
     label: str
     score: str | None
@@ -46,11 +58,14 @@ class Run(NamedTuple):
     d_hidden: int = 192
     seed: int = 0
     framework: str = "torch"
+    peak: float | None = None
+    tokens: int | None = None
 
     @property
     def name(self) -> str:
         """What the JSON file and the folder call this run."""
-        return f"{self.label}-{self.framework}-{self.seed}"
+        trial = "" if self.peak is None else f"trial-{self.peak}-{self.tokens}-"
+        return f"{trial}{self.label}-{self.framework}-{self.seed}"
 
     @property
     def settings(self) -> dict:
@@ -60,14 +75,28 @@ class Run(NamedTuple):
 
 
 PLAIN, ADDITIVE = Run("plain", None, d_hidden=212), Run("additive", "additive")
+TRIALS = [run._replace(peak=p, tokens=n) for run in (PLAIN, ADDITIVE) for p in PEAKS for n in TOKENS]
 RUNS = [run._replace(seed=seed) for seed in (0, 1, 2) for run in (PLAIN, ADDITIVE)]
 RUNS += [Run("dot", "dot", "luong", d_hidden=252), Run("general", "general", "luong", d_hidden=236)]
 RUNS += [ADDITIVE._replace(framework="tensorflow")]
 
 
-def rate(step: int) -> float:
+def read() -> dict:
+    """The figures of all runs so far, by name."""
+    return json.loads(FILE.read_text()) if FILE.exists() else {}
+
+
+def chosen(run: Run) -> tuple[float, int]:
+    """Peak and tokens with the lowest validation loss in the trials: of plain for plain, of additive for all others."""
+    results, label = read(), "plain" if run.score is None else "additive"
+    trials = [results[trial.name] for trial in TRIALS if trial.label == label]
+    best = min(trials, key=lambda trial: trial["nll"])
+    return best["peak"], best["tokens"]
+
+
+def rate(step: int, peak: float) -> float:
     """Up to the peak in a straight line, then down with the root of the step."""
-    return PEAK * WARMUP**0.5 * warmup_then_inverse_root(step, 1, WARMUP)
+    return peak * WARMUP**0.5 * warmup_then_inverse_root(step, 1, WARMUP)
 
 
 def tokenizers(split: translation.Split) -> tuple[SubwordTokenizer, SubwordTokenizer]:
@@ -103,29 +132,35 @@ def figures(run: Run) -> dict:
     )
     library = importlib.import_module(f"course_lib.{run.framework}")
     training = importlib.import_module(f"course_lib.{run.framework}.translation")
+    is_trial = run.peak is not None
+    peak, tokens = (run.peak, run.tokens) if is_trial else chosen(run)
     torch.manual_seed(run.seed)
     model = library.Seq2Seq(**run.settings)
     library.set_state(model, in_torch.get_state(in_torch.Seq2Seq(**run.settings)))  # the same start in both frameworks
-    batches = PairBatches(train_set.sources, train_set.targets, MAX_TOKENS, seed=run.seed)
+    batches = PairBatches(train_set.sources, train_set.targets, tokens, seed=run.seed)
     history = training.train(
         model,
         batches.epoch,
         PairBatches(validation.sources, validation.targets, 5000, seed=None),
-        rate=rate,
+        rate=lambda step: rate(step, peak),
         smoothing=0.0,
         max_norm=MAX_NORM,
-        seconds=SECONDS,
+        seconds=TRIAL_SECONDS if is_trial else SECONDS,
         validate_every=500,
         seed=run.seed,
+        clock=time.process_time,
     )
     weights = library.get_state(model)
-    texts = translate(model, split.test.sources, spanish, english)
-    (FOLDER / f"{run.name}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    if not is_trial:
+        texts = translate(model, split.test.sources, spanish, english)
+        (FOLDER / f"{run.name}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     if run.name in KEPT:
         half = {name: value.astype(np.float16) for name, value in weights.items()}
         write_checkpoint(FOLDER / run.label, run.settings, half)
     return {
         **run._asdict(),
+        "peak": peak,
+        "tokens": tokens,
         "parameters": sum(value.size for value in weights.values()),
         "updates": len(history.loss),
         "target_tokens": int(history.tokens.sum()),
@@ -145,13 +180,15 @@ def main() -> None:
     parser.add_argument("word", nargs="?", default="", help="only runs whose name contains it")
     parser.add_argument("--again", action="store_true", help="also those that the file holds")
     options = parser.parse_args()
-    for run in RUNS:
-        results = json.loads(FILE.read_text()) if FILE.exists() else {}
-        if options.word in run.name and (options.again or run.name not in results):
+    torch.set_num_threads(1)
+    os.environ |= {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}  # read when TensorFlow is imported
+    for run in [*TRIALS, *RUNS]:
+        if options.word in run.name and (options.again or run.name not in read()):
             print(run.name, flush=True)
-            results[run.name] = figures(run)
-            print(results[run.name], flush=True)
-            FILE.write_text(json.dumps(results, indent=1) + "\n")
+            found = figures(run)
+            print(found, flush=True)
+            with FileLock(FILE.with_suffix(".lock")):
+                FILE.write_text(json.dumps(read() | {run.name: found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

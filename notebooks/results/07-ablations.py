@@ -7,7 +7,8 @@
 Two experiments with the data, the vocabularies, the batches and the clock of `02-attention-for-rnns.py`. The first
 trains the paper's recipe and takes one part of it away at a time. The second trains a Transformer as the runs of the
 other script train a recurrent translator with as many weights: as many seconds of one processor core, the peak of the
-learning rate chosen beforehand from three by the loss on the validation pairs, no dropout, no label smoothing.
+learning rate and the size of the batches chosen beforehand from six combinations by the loss on the validation pairs,
+no dropout, no label smoothing.
 
 The figures of a run are written as soon as it ends, so an interruption loses one run only, and several of these
 commands, each with its words, may be at work at once. The folder beside this file gets the translations.
@@ -42,13 +43,14 @@ _spec.loader.exec_module(rnns)
 
 SIZES = {"d_model": 96, "n_layers": 2, "n_heads": 4, "d_ff": 352, "max_len": 128}
 PEAKS = (1.5e-3, 3e-3, 6e-3)
+SECONDS, MAX_TOKENS = 150, 1200  # of the recipe and its changes
 WARMUP = 800  # of the recipe: with d_model 96 the paper's schedule then peaks at 0.0036, after a quarter of the updates
 
 
 class Run(NamedTuple):
-    """One training: of the recipe for `rnns.TUNING_SECONDS`, or without a schedule of its own, as the RNNs are trained.
+    """One training: of the recipe or a change of it, or without a schedule of its own, as the RNNs are trained.
 
-    A run with a `peak` is a trial of this peak of the learning rate: shorter, and it translates nothing.
+    A run with a `peak` and a number of `tokens` a batch is a trial of them: shorter, and it translates nothing.
     """
 
     label: str
@@ -58,17 +60,20 @@ class Run(NamedTuple):
     dropout: float = 0.1
     pre_norm: bool = False
     peak: float | None = None
+    tokens: int | None = None
 
     @property
     def name(self) -> str:
         """What the JSON file and the folder call this run."""
-        trial = "" if self.peak is None else f"trial-{self.peak}-"
+        trial = "" if self.peak is None else f"trial-{self.peak}-{self.tokens}-"
         return f"{trial}{self.label}-{self.seed}"
 
     @property
     def seconds(self) -> float:
         """Of one processor core."""
-        return rnns.SECONDS if self.label == "transformer" and self.peak is None else rnns.TUNING_SECONDS
+        if self.label != "transformer":
+            return SECONDS
+        return rnns.SECONDS if self.peak is None else rnns.TRIAL_SECONDS
 
 
 RECIPE = Run("recipe")
@@ -80,7 +85,7 @@ CHANGES = [
     RECIPE._replace(label="pre-norm", pre_norm=True),
 ]
 TRANSFORMER = Run("transformer", schedule="as the RNNs", smoothing=0.0, dropout=0.0)
-TRIALS = [TRANSFORMER._replace(peak=peak) for peak in PEAKS]
+TRIALS = [TRANSFORMER._replace(peak=peak, tokens=tokens) for peak in PEAKS for tokens in rnns.TOKENS]
 RUNS = [*TRIALS, *(TRANSFORMER._replace(seed=seed) for seed in (0, 1, 2))]
 RUNS += [run._replace(seed=seed) for seed in (0, 1) for run in CHANGES]
 
@@ -90,24 +95,26 @@ def read() -> dict:
     return json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
-def best_peak() -> float:
-    """The peak whose trial had the lowest validation loss; SystemExit as long as there are trials to be made."""
+def chosen() -> tuple[float, int]:
+    """Peak and tokens with the lowest validation loss; SystemExit as long as there are trials to be made."""
     results = read()
     if missing := [trial.name for trial in TRIALS if trial.name not in results]:
-        raise SystemExit(f"the peak is chosen from three trials; run first: {', '.join(missing)}")
-    return min((results[trial.name] for trial in TRIALS), key=lambda trial: trial["nll"])["peak"]
+        raise SystemExit(f"peak and batches are chosen from trials; run first: {', '.join(missing)}")
+    best = min((results[trial.name] for trial in TRIALS), key=lambda trial: trial["nll"])
+    return best["peak"], best["tokens"]
 
 
-def schedule(run: Run):
-    """The rate as a function of the step, and its peak."""
+def plan(run: Run):
+    """The rate as a function of the step, its peak, and the tokens of a batch."""
     if run.schedule == "as the RNNs":
-        peak = run.peak or best_peak()
-        return lambda step: rnns.rate(step, peak), peak
+        peak, tokens = chosen() if run.peak is None else (run.peak, run.tokens)
+        return lambda step: rnns.rate(step, peak), peak, tokens
     skipped = WARMUP - 1 if run.schedule == "no warm-up" else 0
     # without a warm-up the peak's rate from the first update to the one where the warm-up would have reached it
     return (
         lambda step: warmup_then_inverse_root(max(step, skipped), SIZES["d_model"], WARMUP),
         warmup_then_inverse_root(WARMUP - 1, SIZES["d_model"], WARMUP),
+        MAX_TOKENS,
     )
 
 
@@ -134,9 +141,9 @@ def figures(run: Run) -> dict:
     sizes = {**SIZES, "dropout": run.dropout, "pre_norm": run.pre_norm}
     torch.manual_seed(run.seed)
     model = Transformer(TransformerConfig(rnns.VOCABULARY, rnns.VOCABULARY, **sizes), fused_attention)
-    batches = PairBatches(train_set.sources, train_set.targets, rnns.MAX_TOKENS, seed=run.seed)
+    rate, peak, tokens = plan(run)
+    batches = PairBatches(train_set.sources, train_set.targets, tokens, seed=run.seed)
     held_out = PairBatches(validation.sources, validation.targets, 5000, seed=None)
-    rate, peak = schedule(run)
     history = train(
         model,
         batches.epoch,
@@ -157,6 +164,7 @@ def figures(run: Run) -> dict:
     return {
         **run._asdict(),
         "peak": peak,
+        "tokens": tokens,
         "parameters": sum(p.numel() for p in model.parameters()),
         "updates": len(history.loss),
         "target_tokens": int(history.tokens.sum()),
