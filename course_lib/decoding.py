@@ -25,7 +25,7 @@ class Hypotheses(NamedTuple):
     scores: np.ndarray  # (B, n_best): log-probability over length penalty; -inf where fewer than n_best exist
 
 
-def greedy(next_logits: Callable, start, end_id: int | None, max_len: int, pad_id: int = 0) -> np.ndarray:
+def greedy(next_logits: Callable, start, end_id: int | None, max_len, pad_id: int = 0) -> np.ndarray:
     """Take the most probable token, again and again, until the end token. Ties go to the smaller id.
 
     A row that has ended is dropped, so the model computes nothing more for it.
@@ -35,19 +35,20 @@ def greedy(next_logits: Callable, start, end_id: int | None, max_len: int, pad_i
     next_logits : ids (N, t) -> NumPy logits (N, V), with or without `reorder` (see the module)
     start : what each row begins with, integers (B, t): the start token (B, 1), or prompts of equal length
     end_id : the token after which a row ends; None goes on to `max_len`
-    max_len : tokens to generate at most, the end token included
+    max_len : tokens to generate at most, the end token included: an integer for all rows, or integers (B,)
     pad_id : fills the rows that ended earlier
 
     Returns
     -------
-    The tokens after the prompt, int64 (B, L) with L <= max_len: each row up to and including its end token, if it
-    came to one, then padding.
+    The tokens after the prompt, int64 (B, L) with L <= the largest max_len: each row up to and including its end
+    token, if it came to one, then padding.
 
     Raises
     ------
     TypeError : `start` is not of integers.
-    ValueError : `start` without the axes (B, t) or without a token, a max_len below 1, an end_id outside the
-        vocabulary, logits that are not (N, V), that contain NaN, or a row of them that allows no token.
+    ValueError : `start` without the axes (B, t) or without a token, a max_len below 1 or not one for each row, an
+        end_id outside the vocabulary, logits that are not (N, V), that contain NaN, or a row of them that allows no
+        token.
     """
     return _one_by_one(next_logits, start, end_id, max_len, pad_id, lambda logits, live: logits.argmax(axis=1))
 
@@ -56,7 +57,7 @@ def sample(
     next_logits: Callable,
     start,
     end_id: int | None,
-    max_len: int,
+    max_len,
     rng: np.random.Generator,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -82,7 +83,7 @@ def sample(
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a np.random.Generator, such as np.random.default_rng(0); got {rng!r}")
     _check_sampling(temperature, top_k, top_p)
-    n_rows = len(_checked_start(start, max_len))
+    n_rows = len(_checked(start, max_len)[0])
 
     def choose(logits, live):
         probabilities = next_probabilities(logits, temperature, top_k, top_p)  # (N, V)
@@ -136,7 +137,7 @@ def beam_search(
     next_logits: Callable,
     start,
     end_id: int | None,
-    max_len: int,
+    max_len,
     width: int = 4,
     alpha: float = 0.6,
     n_best: int = 1,
@@ -165,7 +166,7 @@ def beam_search(
     ------
     TypeError, ValueError : as for `greedy`, or not 1 <= n_best <= width and alpha >= 0.
     """
-    start = _checked_start(start, max_len)
+    start, limits = _checked(start, max_len)
     if not 1 <= n_best <= width:
         raise ValueError(f"there must be 1 <= n_best <= width, got n_best={n_best}, width={width}")
     if not alpha >= 0:
@@ -173,22 +174,22 @@ def beam_search(
     n_sentences, n_prompt = start.shape
     done = [[] for _ in range(n_sentences)]  # of each sentence, (score, ids (length,)) of what has ended
     ids, log_p, sentence = start, np.zeros(n_sentences), np.arange(n_sentences)  # one row per open hypothesis
-    for length in range(1, max_len + 1):
+    for length in range(1, limits.max() + 1):
         logits = _ask(next_logits, ids, end_id)
         totals = log_p[:, None] + log_softmax(logits, axis=1)  # (N, V)
         bounds = np.searchsorted(sentence, np.arange(n_sentences + 1))  # the rows of a sentence stand together
-        penalty, most = _penalty(length, alpha), _penalty(max_len, alpha)
+        penalty, most = _penalty(length, alpha), _penalty(limits, alpha)
         rows, tokens = [], []
         for s in np.unique(sentence):
             first, last = bounds[s], bounds[s + 1]
             best = _largest(totals[first:last].ravel(), width - len(done[s]))
             row, token = first + best // totals.shape[1], best % totals.shape[1]
-            ended = token == end_id
+            ended = (token == end_id) | (length == limits[s])
             for r, t in zip(row[ended], token[ended], strict=True):
                 done[s].append((totals[r, t] / penalty, np.append(ids[r, n_prompt:], t)))
             row, token = row[~ended], token[~ended]
             # A log-probability only falls: divided by the largest penalty it bounds what a hypothesis can reach.
-            if len(row) and _may_improve(done[s], totals[row[0], token[0]] / most, n_best):
+            if len(row) and _may_improve(done[s], totals[row[0], token[0]] / most[s], n_best):
                 rows.append(row)
                 tokens.append(token)
         if not rows:
@@ -196,30 +197,25 @@ def beam_search(
         rows, tokens = np.concatenate(rows), np.concatenate(tokens)
         log_p, sentence = totals[rows, tokens], sentence[rows]
         ids = np.concatenate([ids[rows], tokens[:, None]], axis=1)
-        if length == max_len:
-            for s, total, row in zip(sentence, log_p, ids, strict=True):
-                done[s].append((total / penalty, row[n_prompt:]))
-        else:
-            _reorder(next_logits, rows, len(totals))
+        _reorder(next_logits, rows, len(totals))
     return _ranked(done, n_best, pad_id)
 
 
 def _one_by_one(next_logits, start, end_id, max_len, pad_id, choose) -> np.ndarray:
     """Append one token to every open row until all have ended; `choose(logits (N, V), rows (N,))` says which."""
-    ids = _checked_start(start, max_len)
-    out = np.full((len(ids), max_len), pad_id, dtype=np.int64)
+    ids, limits = _checked(start, max_len)
+    out = np.full((len(ids), limits.max()), pad_id, dtype=np.int64)
     live = np.arange(len(ids))  # the rows that have not ended
-    for length in range(1, max_len + 1):
+    for length in range(1, limits.max() + 1):
         tokens = choose(_ask(next_logits, ids, end_id), live)  # (N,)
         out[live, length - 1] = tokens
-        going = np.flatnonzero(tokens != end_id)
+        going = np.flatnonzero((tokens != end_id) & (length < limits[live]))
         if len(going) == 0:
-            return out[:, :length]
+            break
         ids = np.concatenate([ids, tokens[:, None]], axis=1)[going]
-        if length < max_len:
-            _reorder(next_logits, going, len(live))
+        _reorder(next_logits, going, len(live))
         live = live[going]
-    return out
+    return out[:, :length]
 
 
 def _ask(next_logits, ids, end_id) -> np.ndarray:
@@ -248,7 +244,7 @@ def _largest(values, k: int) -> np.ndarray:
     return candidates[np.argsort(-values[candidates], kind="stable")][:k]
 
 
-def _penalty(length: int, alpha: float) -> float:
+def _penalty(length, alpha: float):
     return ((5 + length) / 6) ** alpha
 
 
@@ -267,15 +263,19 @@ def _ranked(done, n_best, pad_id) -> Hypotheses:
     return Hypotheses(ids, scores)
 
 
-def _checked_start(start, max_len: int) -> np.ndarray:
+def _checked(start, max_len) -> tuple[np.ndarray, np.ndarray]:
+    """The prompts as int64 (B, t), and the limit of each, integers (B,)."""
     start = np.asarray(start)
     if start.ndim != 2 or 0 in start.shape:
         raise ValueError(f"start must have shape (B, t), such as one start token a row (B, 1); got {start.shape}")
     if not np.issubdtype(start.dtype, np.integer):
         raise TypeError(f"start must be integers, got {start.dtype}")
-    if max_len < 1:
-        raise ValueError(f"max_len must be 1 or more, got {max_len}")
-    return start.astype(np.int64)
+    limits = np.asarray(max_len)
+    if limits.shape not in ((), (len(start),)):
+        raise ValueError(f"max_len must be one number, or one for each of the {len(start)} rows; got {limits.shape}")
+    if limits.min() < 1:
+        raise ValueError(f"max_len must be 1 or more, got {limits.min()}")
+    return start.astype(np.int64), np.broadcast_to(limits, len(start))
 
 
 def _check_sampling(temperature, top_k, top_p) -> None:

@@ -138,7 +138,8 @@ class Run:
             if len(current) == 0:
                 raise ValueError(f"epoch {self.epoch} has no batches; are there any examples?")
             self.bar.total, self.bar.n = self._total(len(current)), self.step
-            self.epoch_ended, self._since = False, self._since or self._clock()
+            self.epoch_ended = False
+            self._since = self._clock() if self._since is None else self._since
             while not self.epoch_ended and self.stopped_by is None:
                 batch = teacher_forcing(current[self.position])
                 self.last_batch, self._size = _checksum(batch), int((batch.labels != self.pad_id).sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from course_lib.weights import CheckpointError, read_checkpoint, write_checkpoin
 SHIPPED = Path(__file__).parent / "translators"
 """The translators that come with the library, a folder each. A README beside the weights says how they were made."""
 
+SHARED, SEPARATE = ("tokenizer.json",), ("source_tokenizer.json", "target_tokenizer.json")
 LONGER = 50  # tokens that a translation may have more than its source (Vaswani et al. 2017, section 6.1)
 
 
@@ -47,7 +48,7 @@ class Translator:
         self.model, self.source_tokenizer, self.target_tokenizer = model, source_tokenizer, target_tokenizer
 
     def __call__(
-        self, texts: str | Sequence[str], width: int = 4, alpha: float = 0.6, batch_size: int = 64
+        self, texts: str | Iterable[str], width: int = 4, alpha: float = 0.6, batch_size: int = 64
     ) -> str | list[str]:
         """Translate one text, or N of them, by beam search; a text without any token becomes an empty one.
 
@@ -63,12 +64,15 @@ class Translator:
 
         Raises
         ------
-        TypeError : something that is not a text.
+        TypeError : something that is neither a text nor texts.
         ValueError : a text of more tokens than the model's max_len, or settings that `beam_search` refuses.
         """
         if isinstance(texts, str):
             return self([texts], width, alpha, batch_size)[0]
+        if not isinstance(texts, Iterable):
+            raise TypeError(f"a text to translate must be a str, got {type(texts).__name__}")
         check_positive("batch_size", batch_size)
+        texts = list(texts)
         ids = self.source_tokenizer.encode(texts)
         longest = self.model.config.max_len
         for text, row in zip(texts, ids, strict=True):
@@ -90,7 +94,8 @@ class Translator:
         """Sources, B arrays (length,), to their best translations (B, T)."""
         source = padded(ids, self.model.config.pad_id)
         start = np.full((len(ids), 1), self.target_tokenizer.start_id)
-        most = min(source.shape[1] + LONGER, self.model.config.max_len - 1)  # the start token takes a place
+        # of each sentence, so that its company in the batch changes nothing; the start token takes a place
+        most = np.minimum([len(row) + LONGER for row in ids], self.model.config.max_len - 1)
         found = beam_search(
             self.model.next_logits(source), start, self.target_tokenizer.end_id, most, width=width, alpha=alpha
         )
@@ -109,18 +114,25 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
     FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
     CheckpointError : a damaged file, settings that are not a Transformer's, a vocabulary that is not the model's.
     """
-    folder = SHIPPED / name_or_folder if (SHIPPED / name_or_folder).is_dir() else Path(name_or_folder)
+    shipped = {path.parent.name: path.parent for path in SHIPPED.glob("*/config.json")}
+    folder = shipped.get(str(name_or_folder), Path(name_or_folder))
     if not folder.is_dir():
-        shipped = ", ".join(sorted(path.name for path in SHIPPED.iterdir() if path.is_dir()))
-        raise FileNotFoundError(f"there is no translator {str(name_or_folder)!r}: give a folder, or one of {shipped}")
+        names = ", ".join(sorted(shipped)) or "those that ship, of which there is none here"
+        raise FileNotFoundError(f"there is no translator {str(name_or_folder)!r}: give a folder, or one of {names}")
     settings, weights = read_checkpoint(folder)
     try:
         config = TransformerConfig(**settings)
-        shared = SubwordTokenizer.load(folder / "tokenizer.json") if (folder / "tokenizer.json").exists() else None
-        source = shared or SubwordTokenizer.load(folder / "source_tokenizer.json")
-        target = shared or SubwordTokenizer.load(folder / "target_tokenizer.json")
     except (TypeError, ValueError) as error:
-        raise CheckpointError(f"{folder} does not hold a translator: {error}") from error
+        raise CheckpointError(f"{folder / 'config.json'} does not describe a translator: {error}") from error
+    paths = [folder / name for name in SHARED if (folder / name).is_file()] or [folder / name for name in SEPARATE]
+    for path in paths:
+        if not path.is_file():
+            raise FileNotFoundError(f"{folder} holds no {path.name}, nor a {SHARED[0]} for both languages")
+    try:
+        tokenizers = [SubwordTokenizer.load(path) for path in paths]
+    except ValueError as error:
+        raise CheckpointError(f"{folder} does not hold a translator's tokenizers: {error}") from error
+    source, target = tokenizers[0], tokenizers[-1]
     for side, tokenizer, size in (("source", source, config.source_vocab), ("target", target, config.target_vocab)):
         if tokenizer.vocab_size != size:
             raise CheckpointError(
@@ -142,12 +154,10 @@ def save_translator(folder: str | Path, translator: Translator, weights: dict[st
     The folder.
     """
     folder = write_checkpoint(folder, asdict(translator.model.config), weights)
-    names = {"source_tokenizer.json": translator.source_tokenizer, "target_tokenizer.json": translator.target_tokenizer}
-    if translator.source_tokenizer is translator.target_tokenizer:
-        names = {"tokenizer.json": translator.source_tokenizer}
-    for old in ("tokenizer.json", "source_tokenizer.json", "target_tokenizer.json"):
-        if old not in names:
-            (folder / old).unlink(missing_ok=True)
-    for name, tokenizer in names.items():
+    tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
+    names, others = (SHARED, SEPARATE) if tokenizers[0] is tokenizers[1] else (SEPARATE, SHARED)
+    for name, tokenizer in zip(names, tokenizers, strict=False):
         tokenizer.save(folder / name)
+    for name in others:  # of what was saved here before
+        (folder / name).unlink(missing_ok=True)
     return folder

@@ -58,7 +58,7 @@ def test_the_public_names_are_the_same():
         "attention", "fused_attention", "softmax", "MultiHeadAttention", "FeedForward", "EncoderLayer", "Encoder",
         "SinusoidalPositions", "LearnedPositions", "BertModel", "BertForMaskedLM", "BertForSequenceClassification",
         "get_state", "set_state", "Decoder", "DecoderLayer", "Transformer", "rotary", "rotate", "TimeModulation",
-        "cross_entropy",
+        "cross_entropy", "load_translator",
     }  # fmt: skip
     assert expected <= set(NAMES)
 
@@ -99,7 +99,7 @@ def test_mirrored_modules_define_the_same_things(module):
         assert listings[backend] == listings[NUMPY], backend
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "load_translator"])  # it takes texts
 def test_docstrings_give_shapes(backend, name):
     thing = getattr(backend.lib, name)
     text = inspect.getdoc(thing) or ""

@@ -137,6 +137,56 @@ def test_validation_does_not_count_as_time(framework):
     assert history.seconds[-1] <= time.perf_counter() - start - 4 * 0.2
 
 
+class Clock:
+    """A clock that stands still until a batch is taken, which takes `seconds`."""
+
+    def __init__(self, start, seconds):
+        self.now, self.seconds = start, seconds
+
+    def __call__(self):
+        return self.now
+
+    def batches(self, epoch):
+        clock = self
+
+        class Timed(list):
+            def __getitem__(self, i):
+                clock.now += clock.seconds
+                return super().__getitem__(i)
+
+        return Timed(translators.batches()(epoch))
+
+
+@pytest.mark.parametrize("start", [0.0, 1000.0])
+def test_the_clock_decides_when_time_is_over(framework, start):
+    clock = Clock(start, 2.0)
+    history = training(framework).train(
+        translators.build(framework), clock.batches, seconds=15.0, clock=clock, **SETTINGS
+    )
+    assert history.stopped_by == "seconds"
+    assert_allclose(history.seconds, 2.0 * np.arange(1, 9))  # into the second epoch, which begins after six
+
+
+def test_the_clock_stands_still_during_validation_and_between_two_runs(framework, tmp_path):
+    def run(steps, start):
+        clock = Clock(start, 2.0)
+
+        class Slow(list):
+            def __iter__(self):
+                clock.now += 500.0
+                return super().__iter__()
+
+        limits = {"steps": steps, "seconds": 100.0, "validate_every": 3, "checkpoint": tmp_path}
+        model, held_out = translators.build(framework), Slow(translators.batches(10)(0))
+        return training(framework).train(model, clock.batches, held_out, clock=clock, **limits, **SETTINGS)
+
+    assert_allclose(run(4, 50.0).seconds, [2, 4, 6, 8])
+    history = run(9, 7.0)
+    assert_allclose(history.seconds, 2.0 * np.arange(1, 10))
+    assert history.stopped_by == "steps"
+    assert_allclose([look.seconds for look in history.validation], [6, 8, 12, 18])
+
+
 def test_dropout_is_on_in_training_and_follows_the_seed(framework):
     def losses(dropout, seed):
         model = translators.build(framework, dropout=dropout)

@@ -149,6 +149,21 @@ def test_a_padded_batch_equals_its_sentences_one_by_one(decode):
         assert unpadded(decode(Toy([source]), STARTS[:1])) == [row]
 
 
+@pytest.mark.parametrize("decode", [
+    lambda model, start, limits: greedy(model, start, END, limits),
+    lambda model, start, limits: sample(model, start, END, limits, rng_of(0), top_k=1),
+    lambda model, start, limits: beam_search(model, start, END, limits, width=3).ids[:, 0],
+])  # fmt: skip
+def test_every_row_has_a_limit_of_its_own(decode):
+    limits = np.array([2, 7, 1, 4, 3])
+    model = Toy(SOURCES, -3.0)
+    together = unpadded(decode(model, STARTS, limits))
+    for row, source, limit in zip(together, SOURCES, limits, strict=True):
+        assert unpadded(decode(Toy([source], -3.0), STARTS[:1], limit)) == [row]
+    assert [len(row) for row in together] == limits.tolist()
+    assert len(model.sizes) == 7 and len(set(model.sizes)) > 1
+
+
 def test_hopeless_hypotheses_cost_nothing():
     # The end at once has 0.98. The rest never ends, and its 0.02 can earn no length penalty that makes up for it.
     calls = []
@@ -252,6 +267,7 @@ def test_luck_does_not_depend_on_when_the_other_rows_end():
         ([[]], END, 5, ValueError, "start must have shape"),
         ([[0.5]], END, 5, TypeError, "start must be integers, got float64"),
         ([[START]], END, 0, ValueError, "max_len must be 1 or more, got 0"),
+        ([[START]], END, [3, 4], ValueError, r"or one for each of the 1 rows; got \(2,\)"),
         ([[START]], V, 5, ValueError, r"end_id must lie in 0 \.\.\. 4"),
     ],
 )
