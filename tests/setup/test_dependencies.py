@@ -13,7 +13,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 INSTALLED_EXTRAS = ["lab", "book", "test"]  # what `make` and environment.yml install
 
@@ -107,3 +108,12 @@ def test_the_workflow_tests_every_python_that_is_promised():
     assert tested == promised
     shown = [c.rsplit(" ", 1)[1] for c in PROJECT["classifiers"] if re.search(r":: Python :: 3\.\d+$", c)]
     assert shown == promised
+
+
+def test_the_package_holds_what_ships_and_no_training_under_way():
+    build, training = PYPROJECT["tool"]["hatch"]["build"], "/course_lib/translators/*/training/"
+    assert build["targets"]["wheel"]["packages"] == ["course_lib"]  # with all files in it
+    assert build["exclude"] == [training]
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert [line for line in ignored if "translators" in line] == [training]
+    assert not any(line.endswith((".json", ".md", ".safetensors")) for line in ignored)
