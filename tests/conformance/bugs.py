@@ -444,7 +444,7 @@ BUGS = [
     Bug("the random state is not restored", "torch/translation.py", 'torch.set_rng_state(torch.from_numpy(arrays["random.cpu"].copy()))', "pass", RESUME, "torch and anywhere"),
     Bug("the optimizer is not restored", "torch/translation.py", 'optimizer.load_state_dict({**optimizer.state_dict(), "state": state})', "pass", RESUME, "torch and anywhere"),
     Bug("the random state is not restored", "tensorflow/translation.py", ', ("random.", random_state))', ",)", RESUME, "tensorflow and anywhere"),
-    Bug("generators in another order", "tensorflow/translation.py", "    generators.sort(key=lambda v: met[id(v.handle)])", "    generators.sort(key=lambda v: (id(v) * 7919) % 101)", RESUME, "tensorflow and anywhere"),
+    Bug("generators in another order", "tensorflow/translation.py", "    generators.sort(key=lambda v: met[id(v.handle)])", "    seeded.n = getattr(seeded, 'n', 0) + 1; generators.sort(key=lambda v: met[id(v.handle)] * (-1) ** seeded.n)", RESUME, "tensorflow and anywhere"),
     Bug("the place in the data is not restored", "training.py", "self.step, self.epoch, self.position, self.last_batch = (", "self.step, self.epoch, _, self.last_batch = (", RESUME, "torch and anywhere"),
     Bug("the best weights are not set", "torch/translation.py", "        set_state(model, run.best_weights)\n", "        pass\n", TRANSLATION, "torch and early_stopping"),
     Bug("the gradient of an embedding is not summed", "tensorflow/translation.py", "[tf.convert_to_tensor(gradient) for gradient in", "[gradient for gradient in", TRANSLATION, "whole_gradient"),
