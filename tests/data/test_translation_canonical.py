@@ -1,15 +1,10 @@
 """The archive of TED talks: our side of it in full, the web replaced by files of the archive's own layout."""
 
 import errno
-import io
-import tarfile
-from dataclasses import replace
 
 import pytest
-from toys import sha256
 
 from course_lib.data import DataError, archive, fetch, is_cached, translation, verify
-from course_lib.data.registry import REGISTRY
 
 LINES = {
     "pt.train": "este é um problema .\n\nobrigado .\ne agora ?\n",
@@ -19,29 +14,6 @@ LINES = {
     "pt.test": "não .\n",
     "en.test": "no .\n",
 }
-
-
-@pytest.fixture
-def place(tmp_path, cache, monkeypatch):
-    """A function that puts an archive of these files where the registry looks for it second; the first is gone."""
-
-    def put(files, **changes):
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-            for name, text in {**files, "README": "more than we want"}.items():
-                data = text.encode()
-                member = tarfile.TarInfo(f"datasets/pt_to_en/{name}")
-                member.size = len(data)
-                tar.addfile(member, io.BytesIO(data))
-        path = tmp_path / "talks.tar.gz"
-        path.write_bytes(packed.getvalue())
-        entry = REGISTRY["ted-pt-en"]
-        found = {"size": len(packed.getvalue()), "sha256": sha256(packed.getvalue())}
-        urls = ((tmp_path / "gone.tar.gz").as_uri(), path.as_uri())
-        ours = replace(entry.archive, urls=urls, **{**found, **changes})
-        monkeypatch.setitem(REGISTRY, "ted-pt-en", replace(entry, archive=ours))
-
-    return put
 
 
 def test_pairs_of_all_parts_in_order(place, monkeypatch):
