@@ -19,6 +19,7 @@ from course_lib.weights import CheckpointError, read_checkpoint, write_checkpoin
 SHIPPED = Path(__file__).parent / "translators"
 """The translators that come with the library, a folder each. A README beside the weights says how they were made."""
 
+# the tokenizers' files: of a vocabulary for both languages, or of one for each
 SHARED, SEPARATE = ("tokenizer.json",), ("source_tokenizer.json", "target_tokenizer.json")
 LONGER = 50  # tokens that a translation may have more than its source (Vaswani et al. 2017, section 6.1)
 
