@@ -109,7 +109,6 @@ def bert_figures(sizes: dict) -> list[Figure]:
 def translator_figures(sizes: dict, length: int, tokens: int) -> list[Figure]:
     """The Transformer against torch.nn's, TensorFlow's training step against PyTorch's, decoding with a cache."""
     train = {**sizes, "B": 32, "T": length, "task": "train"}
-    decode = {**sizes, "B": 1, "T": tokens, "task": "decode"}
     fused, plain = ({"attention": name} for name in ("fused", "plain"))
     what = f"translator, training step, B=32, T={length}"
     figures = [
@@ -136,16 +135,18 @@ def translator_figures(sizes: dict, length: int, tokens: int) -> list[Figure]:
             {"TensorFlow, fused_attention, XLA": 1.0},
         ),
     ]
-    for name, framework in (("PyTorch", "torch"), ("TensorFlow", "tensorflow")):
-        figures.append(
-            Figure(
-                f"{name}, decoding {tokens} tokens one by one",
-                decode,
-                Subject("without a cache", framework, "our_decoding", {**fused, "cached": False}),
-                (Subject("with a cache", framework, "our_decoding", {**fused, "cached": True}),),
-                {"with a cache": 0.2},
+    # Eight sentences at once, and one, of which a token costs at least the time to read all weights once.
+    for n_rows, rows in ((8, "8 sentences"), (1, "1 sentence")):
+        for name, framework in (("PyTorch", "torch"), ("TensorFlow", "tensorflow")):
+            figures.append(
+                Figure(
+                    f"{name}, decoding {tokens} tokens of {rows}, one by one",
+                    {**sizes, "B": n_rows, "T": tokens, "task": "decode"},
+                    Subject("without a cache", framework, "our_decoding", {**fused, "cached": False}),
+                    (Subject("with a cache", framework, "our_decoding", {**fused, "cached": True}),),
+                    {"with a cache": 0.2},
+                )
             )
-        )
     return figures
 
 
