@@ -31,14 +31,16 @@ LOSSES, TRANSLATION, RESUME = (f"../training/test_{name}.py" for name in ("losse
 PAIRS_DATA, SUBWORDS, PAIR_BATCHES = "../data/test_translation.py", "../data/test_subwords.py", "../training/test_pair_batches.py"
 DECODING, MEASURES = "../unit/test_decoding.py", "../unit/test_translation_metrics.py"
 RNN, SEQ2SEQ, RNN_ERRORS = "test_rnn_values.py", "test_seq2seq_values.py", "test_rnn_errors.py"
+TRANSLATE, SCHEDULES, UNIT_TRANSFORMER = "test_translate.py", "../training/test_schedules.py", "../unit/test_transformer_config.py"
 ALL = ("numpy", "torch", "tensorflow")
+TRAINING = ("torch", "tensorflow")
 UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
 
 
-def in_each(name, replacements, module, tests):
+def in_each(name, replacements, module, tests, only=None):
     """The same bug in several frameworks: {framework: (old, new)}."""
     return [
-        Bug(name, f"{framework}/{module}.py", old, new, tests, framework)
+        Bug(name, f"{framework}/{module}.py", old, new, tests, f"{framework} and ({only})" if only else framework)
         for framework, (old, new) in replacements.items()
     ]
 
@@ -638,4 +640,187 @@ BUGS = [
     Bug("bands without their last length", "translation_metrics.py", "(lengths >= low) & (lengths <= high)", "(lengths >= low) & (lengths < high)", MEASURES, "by_length"),
     Bug("padding is any prediction of padding", "translation_metrics.py", "(predictions == targets)[real].mean()", "(predictions == targets).mean()", MEASURES, "padding"),
     Bug("padding counts in the perplexity", "translation_metrics.py", 'losses[_real(losses, targets, pad_id, "losses")].mean()', "losses.mean()", MEASURES, "padding"),
+    # the translator: masks, caches, places
+    *in_each("the encoder sees the source's padding", {
+        "numpy": ("self.encoder(self.embed_source(source_ids), memory_mask, return_layers)", "self.encoder(self.embed_source(source_ids), None, return_layers)"),
+        "torch": ("self.encoder(self.embed_source(source_ids), memory_mask, return_layers)", "self.encoder(self.embed_source(source_ids), None, return_layers)"),
+        "tensorflow": ("self.encoder(self.embed_source(source_ids), mask=memory_mask,", "self.encoder(self.embed_source(source_ids), mask=None,"),
+    }, "translator", TRANSLATOR, "padded_batch"),
+    *in_each("the output reads the source's table", {
+        "numpy": ("hidden @ table.weight.T", "hidden @ self.source_embedding.weight.T"),
+        "torch": ("F.linear(hidden, table.weight)", "F.linear(hidden, self.source_embedding.weight)"),
+        "tensorflow": ("tf.matmul(hidden, table.embeddings, transpose_b=True)", "tf.matmul(hidden, self.source_embedding.embeddings, transpose_b=True)"),
+    }, "translator", TRANSFORMER),
+    *in_each("what was read is forgotten", {f: ("self.n_read = ids.shape[1]", "self.n_read = 0") for f in ALL}, "translator", TRANSLATOR, "steps"),
+    *in_each("every step is at the first position", {
+        "numpy": ("self.model.embed_target(ids)[:, -new:]", "self.model.embed_target(ids[:, -new:])"),
+        "torch": ("self.model.embed_target(ids)[:, -new:]", "self.model.embed_target(ids[:, -new:])"),
+        "tensorflow": ("model.embed_target(ids)[:, -new:]", "model.embed_target(ids[:, -new:])"),
+    }, "translator", TRANSLATOR, "steps"),
+    *in_each("a step sees the first token alone", {
+        "numpy": ("mask = self.model.target_mask(ids, new)", "mask = self.model.target_mask(ids, new) & (np.arange(ids.shape[1]) < new)"),
+        "torch": ("mask = self.model.target_mask(ids, new)", "mask = self.model.target_mask(ids, new) & (torch.arange(ids.shape[1]) < new)"),
+        "tensorflow": ("model.target_mask(ids, new)", "model.target_mask(ids, new) & (tf.range(tf.shape(ids)[1]) < new)"),
+    }, "translator", TRANSLATOR, "steps"),
+    *in_each("a new row keeps another's memory", {
+        "numpy": ("self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]", "self.memory, self.memory_mask = self.memory[rows * 0], self.memory_mask[rows]"),
+        "torch": ("self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]", "self.memory, self.memory_mask = self.memory[rows * 0], self.memory_mask[rows]"),
+        "tensorflow": ("tf.gather(self.memory, rows), tf.gather(self.memory_mask, rows)", "tf.gather(self.memory, rows * 0), tf.gather(self.memory_mask, rows)"),
+    }, "translator", TRANSLATOR, "reordered"),
+    *in_each("a new row keeps another's padding", {
+        "numpy": ("self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]", "self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows * 0]"),
+        "torch": ("self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]", "self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows * 0]"),
+        "tensorflow": ("tf.gather(self.memory, rows), tf.gather(self.memory_mask, rows)", "tf.gather(self.memory, rows), tf.gather(self.memory_mask, rows * 0)"),
+    }, "translator", TRANSLATOR, "reordered"),
+    Bug("the cache is not reordered", "numpy/translator.py", "LayerCache(*(part[rows] for part in cache))", "LayerCache(*(part[rows * 0] for part in cache))", TRANSLATOR, "numpy"),
+    Bug("the steps hide no padding of the source", "numpy/translator.py", "self.model.decoder.step(x, self.caches, mask, self.memory_mask)",
+        "self.model.decoder.step(x, self.caches, mask, None)", TRANSLATOR, "numpy and steps"),
+    Bug("the steps hide no padding of the source", "tensorflow/translator.py", "model.decoder.step(x, caches, mask, memory_mask)",
+        "model.decoder.step(x, caches, mask, None)", TRANSLATOR, "tensorflow and steps"),
+    Bug("embeddings of any size", "numpy/translator.py", "std = config.d_model**-0.5", "std = 1.0", TRANSFORMER, "numpy and fresh"),
+    Bug("embeddings of any size", "tensorflow/translator.py", "std = config.d_model**-0.5", "std = 1.0", TRANSFORMER, "tensorflow and fresh"),
+    *in_each("the embeddings of the source without dropout", {
+        f: ("self.dropout(self._placed(self.source_embedding(ids), self.source_position))", "self._placed(self.source_embedding(ids), self.source_position)")
+        for f in TRAINING
+    }, "translator", TRANSLATOR, "dropout_of_the_embeddings"),
+    *in_each("the cache puts new keys before old ones", {
+        f: ("[cache.keys, attend.split(attend.k_proj(h))]", "[attend.split(attend.k_proj(h)), cache.keys]") for f in ALL
+    }, "decoder", TRANSLATOR, "steps"),
+    *in_each("queries of the steps not projected", {f: ("layer.split(layer.q_proj(q))", "layer.split(q)") for f in ALL}, "decoder", TRANSLATOR, "steps"),
+    *in_each("residual around the decoder's feed-forward dropped", {
+        "numpy": ("self.norm3(x + self.feed_forward(x))", "self.norm3(self.feed_forward(x))"),
+        "torch": ("self.norm3(x + self.dropout(self.feed_forward(x)))", "self.norm3(self.dropout(self.feed_forward(x)))"),
+        "tensorflow": ("self.norm3(x + self.dropout(self.feed_forward(x)))", "self.norm3(self.dropout(self.feed_forward(x)))"),
+    }, "decoder", TRANSFORMER),
+    # text in, text out
+    *in_each("a translator's weights are not set", {f: ("    set_state(model, files.weights)\n", "") for f in ALL}, "translator", TRANSLATE, "half_precision"),
+    *in_each("a translator's attention function is not handed on", {f: ("Transformer(files.config, attention)", "Transformer(files.config)") for f in ALL},
+        "translator", TRANSLATE, "either_attention"),
+    Bug("a loaded translator is in training mode", "torch/translator.py", "Translator(model.eval(), ", "Translator(model, ", TRANSLATE, "no_dropout"),
+    Bug("translations in order of length", "translate.py", "in zip(rows, self.target", "in zip(range(first, first + batch_size), self.target", TRANSLATE, "numpy and kept"),
+    Bug("a batch shares the limit of its longest sentence", "translate.py", "np.minimum([len(row) + LONGER for row in ids], ", "np.minimum(source.shape[1] + LONGER, ", TRANSLATE, "numpy and kept"),
+    Bug("a translation may go on for ever", "translate.py", "np.minimum([len(row) + LONGER for row in ids], self.model.config.max_len - 1)", "self.model.config.max_len - 1", TRANSLATE, "cut"),
+    Bug("empty texts are translated", "translate.py", "if len(row) > 2)", "if len(row) > 0)", TRANSLATE, "numpy and without_a_token"),
+    Bug("over-long texts let through", "translate.py", "            if len(row) > longest:", "            if len(row) > longest + 2:", TRANSLATE, "numpy and longest"),
+    Bug("the longest text refused", "translate.py", "            if len(row) > longest:", "            if len(row) >= longest:", TRANSLATE, "numpy and longest"),
+    Bug("decoded by the source's tokenizer", "translate.py", "self.target_tokenizer.decode(found)", "self.source_tokenizer.decode(found)", TRANSLATE, "numpy and greedy"),
+    Bug("begun by the end token", "translate.py", "self.target_tokenizer.start_id)", "self.target_tokenizer.end_id)", TRANSLATE, "numpy and greedy"),
+    Bug("the width forgotten", "translate.py", "most, width=width, alpha=alpha", "most, alpha=alpha", TRANSLATE, "numpy and greedy"),
+    Bug("alpha forgotten", "translate.py", "most, width=width, alpha=alpha", "most, width=width", TRANSLATE, "alpha"),
+    Bug("settings forgotten for a single text", "translate.py", "self([texts], width, alpha, batch_size)[0]", "self([texts])[0]", TRANSLATE, "numpy and greedy"),
+    Bug("a generator of texts is read once too often", "translate.py", "        texts = list(texts)\n", "", TRANSLATE, "numpy and text_for_a_text"),
+    Bug("batches of any size", "translate.py", "rows = order[first : first + batch_size]", "rows = order[first : first + batch_size] if first else order[: batch_size + 1]", TRANSLATE, "numpy and as_many"),
+    Bug("batches of unequal sentences", "translate.py", "key=lambda i: len(ids[i]))", "key=lambda i: i)", TRANSLATE, "numpy and as_many"),
+    Bug("a path is taken for a name", "translate.py", "shipped.get(str(name_or_folder), Path(name_or_folder))", "SHIPPED / name_or_folder if (SHIPPED / name_or_folder).is_dir() else Path(name_or_folder)", TRANSLATE, "numpy and no_name"),
+    Bug("what does not ship is listed", "translate.py", 'SHIPPED.glob("*/config.json")', 'SHIPPED.glob("*/*")', TRANSLATE, "numpy and unknown_name"),
+    Bug("vocabularies of any size", "translate.py", "if tokenizer.vocab_size != size:", "if size is None:", TRANSLATE, "numpy and should_be"),
+    Bug("settings of another model as they come", "translate.py", "    except (TypeError, ValueError) as error:\n", "    except KeyError as error:\n", TRANSLATE, "numpy and should_be"),
+    Bug("a damaged tokenizer as it comes", "translate.py", "    except ValueError as error:\n", "    except KeyError as error:\n", TRANSLATE, "numpy and should_be"),
+    Bug("stale tokenizers are left", "translate.py", "        (folder / name).unlink(missing_ok=True)\n", "        pass\n", TRANSLATE, "stale"),
+    Bug("two tokenizers saved as one", "translate.py", "if tokenizers[0] is tokenizers[1] else", "if True else", TRANSLATE, "numpy and come_back"),
+    Bug("the target's tokenizer for both", "translate.py", "source, target = tokenizers[0], tokenizers[-1]", "source, target = tokenizers[-1], tokenizers[-1]", TRANSLATE, "numpy and come_back"),
+    # positions
+    *in_each("keys at the queries' positions", {f: ("rotate(k, 0, base)", "rotate(k, first, base)") for f in ALL}, "positional", POSITIONAL, "rotary"),
+    *in_each("values turned too", {f: ("rotate(k, 0, base), v, mask", "rotate(k, 0, base), rotate(v, 0, base), mask") for f in ALL}, "positional", POSITIONAL, "rotary"),
+    *in_each("sine and cosine of the time swapped", {
+        "numpy": ("[np.sin(angles), np.cos(angles)]", "[np.cos(angles), np.sin(angles)]"),
+        "torch": ("[angles.sin(), angles.cos()]", "[angles.cos(), angles.sin()]"),
+        "tensorflow": ("[tf.sin(angles), tf.cos(angles)]", "[tf.cos(angles), tf.sin(angles)]"),
+    }, "positional", POSITIONAL, "time"),
+    Bug("an untrained modulation by time erases x", "torch/positional.py", "self.linear.bias.zero_()[:d_model] = 1.0", "self.linear.bias.zero_()", POSITIONAL, "torch and fresh"),
+    # losses, schedules, sizes, checks
+    *in_each("padding counts as tokens", {
+        "numpy": ("n_tokens = real.sum()", "n_tokens = real.size"),
+        "torch": ("n_tokens = real.sum()", "n_tokens = torch.as_tensor(real.numel())"),
+        "tensorflow": ("n_tokens = tf.math.count_nonzero(real)", "n_tokens = tf.size(real, out_type=tf.int64)"),
+    }, "losses", LOSSES, "values"),
+    *in_each("the label keeps its whole probability", {
+        "numpy": ("(1.0 - smoothing) * nll -", "nll -"),
+        "torch": ("(1.0 - smoothing) * nll -", "nll -"),
+        "tensorflow": ("(1.0 - smoothing) * nll +", "nll +"),
+    }, "losses", LOSSES, "values"),
+    Bug("wide models train at the rate of narrow ones", "schedules.py", "return d_model**-0.5 * n", "return n", SCHEDULES),
+    Bug("the first update has the rate 0", "schedules.py", "    n = step + 1\n", "    n = step\n", SCHEDULES),
+    Bug("a warm-up of no step", "schedules.py", '(("d_model", d_model), ("warmup", warmup))', '(("d_model", d_model),)', SCHEDULES),
+    Bug("presets cannot be changed", "config.py", "{**PRESETS[name], **changes}", "{**changes, **PRESETS[name]}", UNIT_TRANSFORMER),
+    Bug("rotary heads of odd size", "config.py", "check_even(self.d_model // self.n_heads)", "pass", UNIT_TRANSFORMER),
+    Bug("one table for two vocabularies", "config.py", "if self.share_embeddings and self.source_vocab != self.target_vocab:", "if False:", UNIT_TRANSFORMER),
+    Bug("NaN as a smoothing", "checks.py", "if not 0.0 <= smoothing < 1.0:", "if smoothing < 0.0 or smoothing >= 1.0:", LOSSES, "numpy and bad_arguments"),
+    Bug("one target for all sources", "checks.py", "if not _same(source[0], target[0]):", "if not _same(source[0], target[0]) and target[0] != 1:", TRANSLATOR, "numpy"),
+    Bug("a target without its start token", "checks.py", "    if target[1] == 0:\n        raise ValueError(f\"targets need", "    if target[1] is False:\n        raise ValueError(f\"targets need", TRANSLATOR, "numpy"),
+    Bug("one time for all vectors", "checks.py", "if len(times) != 2 or not all(_same(a, b) for a, b in zip(times, x_shape, strict=False)):", "if len(times) != 2:", POSITIONAL, "numpy and bad_arguments"),
+    Bug("scores of another batch's keys", "checks.py", "if not _same(tuple(query_shape)[0], keys[0]):", "if False:", RNN_ERRORS, "numpy"),
+    Bug("an odd d_hidden halved", "checks.py", "if d_hidden < 2 or d_hidden % 2:", "if d_hidden < 2:", RNN_ERRORS, "numpy"),
+    Bug("dot products of unequal vectors", "checks.py", "if d_query != d_key:", "if False:", RNN_ERRORS, "numpy"),
+    # training of translators
+    Bug("the rate of the next step", "torch/translation.py", "rate(run.step) if", "rate(run.step + 1) if", TRANSLATION, "written_out"),
+    Bug("the rate of the next step", "tensorflow/translation.py", "rate(run.step) if", "rate(run.step + 1) if", TRANSLATION, "same_path and sketch"),
+    *in_each("training without dropout", {
+        "torch": ("    model.train()\n    for batch", "    model.eval()\n    for batch"),
+        "tensorflow": ("training=True).logits, labels", "training=False).logits, labels"),
+    }, "translation", TRANSLATION, "dropout_is_on"),
+    *in_each("the seed of dropout is always the same", {
+        "torch": ("torch.manual_seed(seed)", "torch.manual_seed(0)"),
+        "tensorflow": ("tf.cast([seed, i]", "tf.cast([0, i]"),
+    }, "translation", TRANSLATION, "dropout_is_on"),
+    *in_each("padding that is predicted counts as right", {f: (" & (labels != pad_id)", "") for f in TRAINING}, "translation", TRANSLATION, "never_right"),
+    *in_each("the clock is not handed on", {f: (', "clock": clock}', "}") for f in TRAINING}, "translation", TRANSLATION, "clock_decides"),
+    *in_each("evaluation with dropout", {
+        "torch": ("    model.eval()\n    counts = []", "    counts = []"),
+        "tensorflow": ("training=False).logits\n", "training=True).logits\n"),
+    }, "translation", TRANSLATION, "real_tokens"),
+    *in_each("the mean of batches' means", {
+        "torch": ("torch.stack([n_tokens, nll.double() * n_tokens, right])", "torch.stack([n_tokens, nll.double() * 13, right])"),
+        "tensorflow": ("tf.cast(nll, tf.float64) * n_tokens", "tf.cast(nll, tf.float64) * 13.0"),
+    }, "translation", TRANSLATION, "real_tokens"),
+    Bug("gradients pile up", "torch/translation.py", "    optimizer.zero_grad()\n", "", TRANSLATION, "written_out"),
+    Bug("training ends in training mode", "torch/translation.py", "    model.eval()\n    return run.history()", "    return run.history()", TRANSLATION, "torch and says_so"),
+    Bug("the best weights are not set", "tensorflow/translation.py", "        set_state(model, run.best_weights)\n", "        pass\n", TRANSLATION, "tensorflow and early_stopping"),
+    Bug("the gradient is not clipped", "tensorflow/translation.py", "gradients, _ = tf.clip_by_global_norm(gradients, max_norm)", "pass", TRANSLATION, "whole_gradient"),
+    Bug("Adam's second average as slow as usual", "tensorflow/translation.py", "beta_2=0.98", "beta_2=0.999", TRANSLATION, "same_path and sketch"),
+    Bug("the optimizer is not restored", "tensorflow/translation.py", '(("optimizer.", optimizer.variables), ', '(("optimizer.", []), ', RESUME, "tensorflow and anywhere"),
+    Bug("the weights are not restored", "tensorflow/translation.py", '    set_state(model, part(arrays, "model."))\n', "", RESUME, "tensorflow and anywhere"),
+    Bug("the weights are not restored", "torch/translation.py", '    set_state(model, part(arrays, "model."))\n', "", RESUME, "torch and anywhere"),
+    Bug("a step traced for every shape", "tensorflow/translation.py", "    @tf.function(input_signature=[IDS, IDS, IDS], jit_compile=jit_compile)\n", "    @tf.function(jit_compile=jit_compile)\n", TRANSLATION, "traces_once"),
+    Bug("a clock at 0 starts anew in every epoch", "training.py", "self._since = self._clock() if self._since is None else self._since", "self._since = self._since or self._clock()", TRANSLATION, "torch and clock_decides"),
+    Bug("the model reads what it shall predict", "training.py", "Example(source, target[:, :-1], target[:, 1:])", "Example(source, target[:, 1:], target[:, 1:])", TRANSLATION, "written_out"),
+    Bug("the worst weights are kept", "training.py", "nll < self.best.nll", "nll > self.best.nll", TRANSLATION, "torch and early_stopping"),
+    Bug("the time before a pause is lost", "training.py", "self._elapsed, self._since = self._time(), None", "self._since = None", TRANSLATION, "torch and clock_stands"),
+    Bug("the time of the earlier run is lost", "training.py", '        self._elapsed = facts["elapsed"]\n', "", TRANSLATION, "torch and clock_stands"),
+    Bug("other settings are taken up", "training.py", 'if facts["settings"].get(name) != value:', "if name is None:", RESUME, "torch and refused"),
+    Bug("other data are taken up", "training.py", "_checksum(teacher_forcing(done[last])) != self.last_batch", "done is None", RESUME, "torch and refused"),
+    Bug("a run ends before it is saved", "training.py", "return self.stopped_by is not None or time.monotonic()", "return time.monotonic()", RESUME, "torch and anywhere"),
+    # files of a training
+    Bug("numbers come back as arrays", "checkpoints.py", ".reshape(np.shape(value)) for name", " for name", RESUME, "come_back"),
+    Bug("a damaged file as it comes", "checkpoints.py", "except (SafetensorError, KeyError, TypeError, ValueError) as error", "except KeyError as error", RESUME, "damaged"),
+    Bug("half a file is left", "checkpoints.py", "        scratch.unlink(missing_ok=True)\n", "        pass\n", RESUME, "failed_write"),
+    Bug("renamed before it is on the disk", "checkpoints.py", "            os.fsync(file.fileno())\n", "            pass\n", RESUME, "failed_write"),
+    Bug("names keep their prefix", "checkpoints.py", "name.removeprefix(prefix): value", "name: value", RESUME, "torch and anywhere"),
+    # decoding, tokens, batches, measures
+    Bug("rows go on to the limit of the longest", "decoding.py", "(length < limits[live])", "(length < limits.max())", DECODING, "of_its_own"),
+    Bug("sentences go on to the limit of the longest", "decoding.py", "(length == limits[s])", "(length == limits.max())", DECODING, "of_its_own"),
+    Bug("limits for other rows", "decoding.py", "if limits.shape not in ((), (len(start),)):", "if False:", DECODING, "bad_arguments"),
+    Bug("Unicode forms are different texts", "subwords.py", "[normalizers.NFKC(), normalizers", "[normalizers", SUBWORDS, "unicode"),
+    Bug("every space counts", "subwords.py", r'normalizers.Replace(Regex(r"\s+"), " "), ', "", SUBWORDS, "white_space"),
+    Bug("references of any case", "data/translation.py", "known.get(same_text(source), {})", "known.get(source, {})", PAIRS_DATA, "references"),
+    Bug("texts as they come", "data/translation.py", 'unicodedata.normalize("NFC", text) for text', "text for text", PAIRS_DATA, "composed"),
+    Bug("batches in order of length", "batching.py", "[rows[i] for i in rng.permutation(len(rows))]", "rows", PAIR_BATCHES, "order_of_length"),
+    Bug("no epoch after the first", "batching.py", "if step // n != batches.number:", "if False:", PAIR_BATCHES, "count_on"),
+    Bug("the loader counts what it left out", "torch/data.py", "len(self.batches) - self.first", "len(self.batches)", PAIR_BATCHES, "frameworks or inside"),
+    Bug("the loader begins after the end", "torch/data.py", "if not 0 <= first <= len(batches):", "if False:", PAIR_BATCHES, "inside"),
+    Bug("the loader counts what it left out", "tensorflow/data.py", "assert_cardinality(len(batches) - first)", "assert_cardinality(len(batches))", PAIR_BATCHES, "frameworks or inside"),
+    Bug("the loader begins after the end", "tensorflow/data.py", "if not 0 <= first <= len(batches):", "if False:", PAIR_BATCHES, "inside"),
+    Bug("chrF of words too", "translation_metrics.py", "CHRF(lowercase=lowercase)", "CHRF(word_order=2, lowercase=lowercase)", MEASURES, "sacrebleus"),
+    Bug("the difference the other way round", "translation_metrics.py", "[first, second], references", "[second, first], references", MEASURES, "difference"),
+    # alignment
+    *in_each("an annotation that is hidden has a weight", {
+        "numpy": ("scores, np.finfo(scores.dtype).min)", "scores, 0.0)"),
+        "torch": ("torch.finfo(scores.dtype).min)", "0.0)"),
+        "tensorflow": ("scores, scores.dtype.min)", "scores, 0.0)"),
+    }, "alignment", SEQ2SEQ, "weighted_mean"),
+    *in_each("the additive score without the state", {
+        "numpy": ("query[:, :, None] + prepared[:, None]", "0 * query[:, :, None] + prepared[:, None]"),
+        "torch": ("query[:, :, None] + prepared[:, None]", "0 * query[:, :, None] + prepared[:, None]"),
+        "tensorflow": ("query[:, :, None] + prepared[:, None]", "0 * query[:, :, None] + prepared[:, None]"),
+    }, "alignment", SEQ2SEQ, "scores"),
 ]  # fmt: skip

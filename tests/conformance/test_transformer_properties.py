@@ -212,6 +212,8 @@ def test_bad_ids(backend):
         backend.call(model, SOURCE[0], TARGET)
     with pytest.raises(ValueError, match="one target for each source"):
         backend.call(model, SOURCE, TARGET[:1])
+    with pytest.raises(ValueError, match=r"at least the start token, got target_ids \(2, 0\)"):
+        backend.call(model, SOURCE, TARGET[:, :0])
     with pytest.raises(ValueError, match="over the maximum of 8"):
         backend.call(model, np.ones((2, 9), dtype=int), TARGET)
     with pytest.raises(ValueError, match="source_ids must lie in"):

@@ -147,14 +147,32 @@ def test_a_width_of_one_is_greedy_search(translator):
         assert translator(text, width=1) == by_hand(translator, text, greedy)
 
 
-@pytest.mark.parametrize("alpha", [0.6, 2.0])
-def test_a_width_of_four_is_beam_search(translator, alpha):
+def test_a_width_of_four_is_beam_search(translator):
     def search(*arguments):
-        return beam_search(*arguments, width=4, alpha=alpha).ids[:, 0]
+        return beam_search(*arguments, width=4).ids[:, 0]
 
-    found = translator(TEXTS, alpha=alpha)
+    found = translator(TEXTS)
     assert found == [by_hand(translator, text, search) for text in TEXTS]
     assert found != translator(TEXTS, width=1)
+
+
+def test_alpha_decides_between_short_and_long():
+    """The end at once has 0.4, and 0.6 * 0.6 comes after one more token: equation 14 of Wu et al. 2016 by hand."""
+    tokenizer = SubwordTokenizer.train(SPANISH, 60)
+
+    class Model:
+        config = TransformerConfig(60, 60, max_len=70)
+
+        def next_logits(self, source):
+            return lambda ids: np.log(np.tile(first if ids.shape[1] == 1 else then, (len(ids), 1)))
+
+    first, then = (np.full(60, 1e-9) for _ in range(2))
+    first[[tokenizer.end_id, 30]] = 0.4, 0.6
+    then[[tokenizer.end_id, 31]] = 0.6, 0.4
+    translator, longer = Translator(Model(), tokenizer, tokenizer), tokenizer.decode(np.array([30]))
+    assert longer
+    assert [translator("Tom", alpha=alpha) for alpha in (0.0, 1.0)] == ["", longer]
+    assert translator("Tom") == translator("Tom", alpha=0.6)
 
 
 def test_the_defaults_are_those_of_the_paper(translator):

@@ -59,6 +59,7 @@ def test_interrupted_anywhere_the_weights_are_the_same(framework, tmp_path):
         for steps in stops:
             model = translators.build(framework, dropout=0.3)
             run(model, translators.batches(30, 5), steps=steps, checkpoint=folder, **arguments)
+            assert read_training(folder)[1]["step"] == steps, "saved at the end, and not from the start again"
         return get_state(model)
 
     expected = last_weights([13], tmp_path / "at once")

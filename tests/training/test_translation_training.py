@@ -87,6 +87,7 @@ def test_it_learns_and_says_so(framework):
     assert history.loss[-6:].mean() < history.loss[:6].mean() - 0.5
     assert history.validation[-1].accuracy > history.validation[0].accuracy + 0.1
     assert (np.diff(history.seconds) >= 0).all() and history.seconds[0] > 0
+    assert framework != "torch" or not model.training
     found = training(framework).evaluate(model, held_out)
     assert_allclose(found.nll, history.best.nll, rtol=1e-5)
     assert_allclose(found.accuracy, history.best.accuracy)
@@ -102,6 +103,15 @@ def test_evaluation_counts_real_tokens_once(framework):
     alone = training(framework).evaluate(model, one_by_one)
     assert found.n_tokens == alone.n_tokens == sum((t[:, 1:] != 0).sum() for _, t, _ in batches)
     assert_allclose(found, alone, rtol=1e-5)
+
+
+def test_padding_is_never_right(framework):
+    """Also for a model that predicts padding everywhere, as the labels after the end are."""
+    model = translators.build(framework)
+    state = weights(framework, model)
+    state["output.bias" if framework == "torch" else "output_layer.bias"][0] = 1000.0
+    importlib.import_module(f"course_lib.{framework}").set_state(model, state)
+    assert training(framework).evaluate(model, translators.batches()(0)).accuracy == 0
 
 
 def test_early_stopping_restores_the_best_weights(framework):
