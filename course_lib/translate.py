@@ -16,9 +16,8 @@ from course_lib.decoding import beam_search
 from course_lib.subwords import SubwordTokenizer
 from course_lib.weights import CheckpointError, read_checkpoint, write_checkpoint
 
+# the translators that come with the library, a folder each; a README beside the weights says how they were made
 SHIPPED = Path(__file__).parent / "translators"
-"""The translators that come with the library, a folder each. A README beside the weights says how they were made."""
-
 # the tokenizers' files: of a vocabulary for both languages, or of one for each
 SHARED, SEPARATE = ("tokenizer.json",), ("source_tokenizer.json", "target_tokenizer.json")
 LONGER = 50  # tokens that a translation may have more than its source (Vaswani et al. 2017, section 6.1)
@@ -108,7 +107,7 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
 
     Parameters
     ----------
-    name_or_folder : the name of one in `SHIPPED`, such as "tatoeba-es-en", or a folder that `save_translator` wrote
+    name_or_folder : the name of one that ships, such as "tatoeba-es-en", or a folder that `save_translator` wrote
 
     Raises
     ------
