@@ -7,7 +7,7 @@
 Each run trains one recurrent translator for the same time and translates the test sentences greedily. Time is counted
 in seconds of one processor core, so that other work on the machine takes none of it away. The peak of the learning
 rate and the size of the batches are chosen beforehand for each of the two models of the main comparison, from the same
-six combinations, by the loss on the validation pairs; nothing is chosen by looking at the test pairs.
+eight combinations, by the loss on the validation pairs; nothing is chosen by looking at the test pairs.
 
 The figures of a run are written as soon as it ends, so an interruption loses one run only, and several of these
 commands may be at work at once. The folder beside this file gets the translations, a sentence a line, and of the runs
@@ -42,7 +42,7 @@ KEPT = ("plain-torch-0", "additive-torch-0")
 SECONDS, TRIAL_SECONDS = 300, 100  # of one processor core
 VOCABULARY, MAX_LEN = 1000, 64
 WARMUP, MAX_NORM = 300, 1.0
-PEAKS, TOKENS = (2.5e-3, 5e-3, 1e-2), (1200, 2400)  # to choose from
+PEAKS, TOKENS = (2.5e-3, 5e-3, 1e-2, 2e-2), (1200, 2400)  # to choose from
 
 
 class Run(NamedTuple):
@@ -87,10 +87,15 @@ def read() -> dict:
 
 
 def chosen(run: Run) -> tuple[float, int]:
-    """Peak and tokens with the lowest validation loss in the trials: of plain for plain, of additive for all others."""
+    """Peak and tokens with the lowest validation loss in the trials: of plain for plain, of additive for all others.
+
+    SystemExit as long as there are trials to be made.
+    """
     results, label = read(), "plain" if run.score is None else "additive"
-    trials = [results[trial.name] for trial in TRIALS if trial.label == label]
-    best = min(trials, key=lambda trial: trial["nll"])
+    names = [trial.name for trial in TRIALS if trial.label == label]
+    if missing := [name for name in names if name not in results]:
+        raise SystemExit(f"rate and batches are chosen from trials; run first: {', '.join(missing)}")
+    best = min((results[name] for name in names), key=lambda trial: trial["nll"])
     return best["peak"], best["tokens"]
 
 
