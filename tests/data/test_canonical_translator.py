@@ -44,13 +44,16 @@ def recipe():
 def test_the_tutorials_sentence_is_translated_in_both_frameworks(parts, recipe, tmp_path):
     small = {"preset": "tiny", "vocabulary": 120, "max_tokens": 200, "validate_every": 2, "progress": False}
     folder = tmp_path / "my-translator"
-    began = recipe.make(folder, parts, epochs=0.5, **small)
-    found = recipe.make(folder, parts, epochs=1.0, **small)
+    began = recipe.make(folder, parts, "ted-pt-en", epochs=0.5, **small)
+    found = recipe.make(folder, parts, "ted-pt-en", epochs=1.0, **small)
     assert 2 < began["updates"] < found["updates"], "the second training goes on where the first was"
     assert found["validation"][: began["updates"] // 2] == began["validation"][: began["updates"] // 2]
     assert sorted(path.name for path in folder.iterdir()) == [
-        "config.json", "figures.json", "model.safetensors", "tokenizer.json", "training",
+        "README.md", "config.json", "figures.json", "model.safetensors", "tokenizer.json", "training",
     ]  # fmt: skip
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert "07-training-a-translator.py --corpus ted-pt-en --to my-translator\n" in page
+    assert "{} [{}, {}]".format(*found["test_beam_bleu"]) in page and f"{found['updates']} updates" in page
     assert {"test_beam_bleu", "natural_test_greedy_chrf", "test_by_words", "torch"} < found.keys()
     texts = [library.load_translator(folder)(SENTENCE) for library in (course_lib.torch, course_lib.tensorflow)]
     assert isinstance(texts[0], str) and texts[0] == texts[1]
@@ -63,7 +66,8 @@ def test_the_default_is_the_tutorials_model_on_the_courses_corpus(recipe, monkey
     monkeypatch.setattr(recipe, "make", lambda *arguments, **options: asked.append((arguments, options)) or {})
     recipe.main([])
     recipe.main(["--corpus", "ted-pt-en", "--to", "my-translator", "--epochs", "0.5"])
+    es, whole = "tatoeba-es-en", {"epochs": recipe.EPOCHS}
     assert asked == [
-        "tatoeba-es-en", ((recipe.SHIPPED / "tatoeba-es-en", "tatoeba-es-en"), {"epochs": recipe.EPOCHS}),
-        "ted-pt-en", ((Path("my-translator"), "ted-pt-en"), {"epochs": 0.5}),
+        es, ((recipe.SHIPPED / es, es, es), whole),
+        "ted-pt-en", ((Path("my-translator"), "ted-pt-en", "ted-pt-en"), {"epochs": 0.5}),
     ]  # fmt: skip
