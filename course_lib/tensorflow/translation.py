@@ -62,7 +62,8 @@ def train(
     save_every : seconds between two times of saving
     seed : of dropout; the order of the batches is theirs
     progress : show a bar
-    clock : what counts the seconds; with `time.process_time`, and one thread, a busy machine does not disturb the count
+    clock : what counts the seconds; `time.process_time`, with one thread, leaves out those in which other work had the
+        processor, though work on its other cores may still slow it down
     jit_compile : compile with XLA, which does so once for every new (B, S, T); for batches of few different shapes
 
     Returns

@@ -5,9 +5,10 @@
     python notebooks/results/02-attention-for-rnns.py --again      all of them again
 
 Each run trains one recurrent translator for the same time and translates the test sentences greedily. Time is counted
-in seconds of one processor core, so that other work on the machine takes none of it away. The peak of the learning
-rate and the size of the batches are chosen beforehand for each of the two models of the main comparison, from the same
-eight combinations, by the loss on the validation pairs; nothing is chosen by looking at the test pairs.
+in seconds of one processor core: those in which other work has the core do not count, though work on the other cores
+may slow a run down. The peak of the learning rate and the size of the batches are chosen beforehand for each of the two
+models of the main comparison, from the same eight combinations, by the loss on the validation pairs; neither is chosen
+by looking at the test pairs.
 
 The figures of a run are written as soon as it ends, so an interruption loses one run only, and several of these
 commands may be at work at once. The folder beside this file gets the translations, a sentence a line, and of the runs
