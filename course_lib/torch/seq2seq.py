@@ -215,12 +215,14 @@ class NextLogits:
     @contextmanager
     def _inference(self):
         was_training = self.model.training
-        self.model.eval()
+        if was_training:  # setting the mode visits every module, which takes as long as reading a token
+            self.model.eval()
         try:
             with torch.inference_mode():
                 yield
         finally:
-            self.model.train(was_training)
+            if was_training:
+                self.model.train()
 
 
 def _rows(value, rows):

@@ -152,12 +152,14 @@ class NextLogits:
     @contextlib.contextmanager
     def _inference(self):
         was_training = self.model.training
-        self.model.eval()
+        if was_training:  # setting the mode visits every module, which takes as long as reading a token
+            self.model.eval()
         try:
             with torch.inference_mode():
                 yield
         finally:
-            self.model.train(was_training)
+            if was_training:
+                self.model.train()
 
 
 def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:
