@@ -25,7 +25,9 @@ class Hypotheses(NamedTuple):
     scores: np.ndarray  # (B, n_best): log-probability over length penalty; -inf where fewer than n_best exist
 
 
-def greedy(next_logits: Callable, start, end_id: int | None, max_len, pad_id: int = 0) -> np.ndarray:
+def greedy(
+    next_logits: Callable, start, end_id: int | None, max_len, pad_id: int = 0, min_len: int = 0
+) -> np.ndarray:
     """Take the most probable token, again and again, until the end token. Ties go to the smaller id.
 
     A row that has ended is dropped, so the model computes nothing more for it.
@@ -37,6 +39,7 @@ def greedy(next_logits: Callable, start, end_id: int | None, max_len, pad_id: in
     end_id : the token after which a row ends; None goes on to `max_len`
     max_len : tokens to generate at most, the end token included: an integer for all rows, or integers (B,)
     pad_id : fills the rows that ended earlier
+    min_len : tokens before the end token, at least; it counts as impossible until then
 
     Returns
     -------
@@ -46,11 +49,11 @@ def greedy(next_logits: Callable, start, end_id: int | None, max_len, pad_id: in
     Raises
     ------
     TypeError : `start` is not of integers.
-    ValueError : `start` without the axes (B, t) or without a token, a max_len below 1 or not one for each row, an
-        end_id outside the vocabulary, logits that are not (N, V), that contain NaN, or a row of them that allows no
-        token.
+    ValueError : `start` without the axes (B, t) or without a token, a max_len below 1 or not one for each row, a
+        min_len below 0, an end_id outside the vocabulary, logits that are not (N, V), that contain NaN, or a row of
+        them that allows no token.
     """
-    return _one_by_one(next_logits, start, end_id, max_len, pad_id, lambda logits, live: logits.argmax(axis=1))
+    return _one_by_one(next_logits, start, end_id, max_len, pad_id, min_len, lambda logits, live: logits.argmax(axis=1))
 
 
 def sample(
@@ -63,12 +66,13 @@ def sample(
     top_k: int | None = None,
     top_p: float | None = None,
     pad_id: int = 0,
+    min_len: int = 0,
 ) -> np.ndarray:
     """Draw each token from the model's distribution, sharpened and truncated by `next_probabilities`.
 
     Parameters
     ----------
-    next_logits, start, end_id, max_len, pad_id : as for `greedy`
+    next_logits, start, end_id, max_len, pad_id, min_len : as for `greedy`
     rng : where the luck comes from; the same generator state gives the same text
     temperature, top_k, top_p : as for `next_probabilities`
 
@@ -92,7 +96,7 @@ def sample(
         cumulative = probabilities.cumsum(axis=1)
         return (cumulative > u * cumulative[:, -1:]).argmax(axis=1)
 
-    return _one_by_one(next_logits, start, end_id, max_len, pad_id, choose)
+    return _one_by_one(next_logits, start, end_id, max_len, pad_id, min_len, choose)
 
 
 def next_probabilities(
@@ -142,6 +146,7 @@ def beam_search(
     alpha: float = 0.6,
     n_best: int = 1,
     pad_id: int = 0,
+    min_len: int = 0,
 ) -> Hypotheses:
     """Keep the `width` most probable beginnings of each sentence and extend them together.
 
@@ -153,7 +158,7 @@ def beam_search(
 
     Parameters
     ----------
-    next_logits, start, end_id, max_len, pad_id : as for `greedy`
+    next_logits, start, end_id, max_len, pad_id, min_len : as for `greedy`
     width : hypotheses a sentence
     alpha : 0 compares log-probabilities, which favours short sentences; larger favours long ones
     n_best : hypotheses to return, at most `width`
@@ -166,7 +171,7 @@ def beam_search(
     ------
     TypeError, ValueError : as for `greedy`, or not 1 <= n_best <= width and alpha >= 0.
     """
-    start, limits = _checked(start, max_len)
+    start, limits = _checked(start, max_len, min_len)
     if not 1 <= n_best <= width:
         raise ValueError(f"there must be 1 <= n_best <= width, got n_best={n_best}, width={width}")
     if not alpha >= 0:
@@ -175,7 +180,7 @@ def beam_search(
     done = [[] for _ in range(n_sentences)]  # of each sentence, (score, ids (length,)) of what has ended
     ids, log_p, sentence = start, np.zeros(n_sentences), np.arange(n_sentences)  # one row per open hypothesis
     for length in range(1, limits.max() + 1):
-        logits = _ask(next_logits, ids, end_id)
+        logits = _ask(next_logits, ids, end_id, may_end=length > min_len)
         totals = log_p[:, None] + log_softmax(logits, axis=1)  # (N, V)
         bounds = np.searchsorted(sentence, np.arange(n_sentences + 1))  # the rows of a sentence stand together
         penalty, most = _penalty(length, alpha), _penalty(limits, alpha)
@@ -201,13 +206,13 @@ def beam_search(
     return _ranked(done, n_best, pad_id)
 
 
-def _one_by_one(next_logits, start, end_id, max_len, pad_id, choose) -> np.ndarray:
+def _one_by_one(next_logits, start, end_id, max_len, pad_id, min_len, choose) -> np.ndarray:
     """Append one token to every open row until all have ended; `choose(logits (N, V), rows (N,))` says which."""
-    ids, limits = _checked(start, max_len)
+    ids, limits = _checked(start, max_len, min_len)
     out = np.full((len(ids), limits.max()), pad_id, dtype=np.int64)
     live = np.arange(len(ids))  # the rows that have not ended
     for length in range(1, limits.max() + 1):
-        tokens = choose(_ask(next_logits, ids, end_id), live)  # (N,)
+        tokens = choose(_ask(next_logits, ids, end_id, may_end=length > min_len), live)  # (N,)
         out[live, length - 1] = tokens
         going = np.flatnonzero((tokens != end_id) & (length < limits[live]))
         if len(going) == 0:
@@ -218,16 +223,18 @@ def _one_by_one(next_logits, start, end_id, max_len, pad_id, choose) -> np.ndarr
     return out[:, :length]
 
 
-def _ask(next_logits, ids, end_id) -> np.ndarray:
-    logits = np.asarray(next_logits(ids), dtype=np.float64)
+def _ask(next_logits, ids, end_id, may_end: bool) -> np.ndarray:
+    logits = np.array(next_logits(ids), dtype=np.float64)
     if logits.ndim != 2 or len(logits) != len(ids):
         raise ValueError(f"next_logits must return logits (N, V) with N = {len(ids)} rows, got {logits.shape}")
     if not (logits < np.inf).all():
         raise ValueError("next_logits returned NaN or +inf; look at the model, not at the decoding")
     if end_id is not None and not 0 <= end_id < logits.shape[1]:
         raise ValueError(f"end_id must lie in 0 ... {logits.shape[1] - 1}, or be None to have no end; got {end_id}")
+    if end_id is not None and not may_end:
+        logits[:, end_id] = -np.inf
     if (logits.max(axis=1) == -np.inf).any():
-        raise ValueError("next_logits allows no token at all in a row: every logit is -inf")
+        raise ValueError("next_logits allows no token at all in a row: every logit is -inf, or min_len forbids the end")
     return logits
 
 
@@ -263,7 +270,7 @@ def _ranked(done, n_best, pad_id) -> Hypotheses:
     return Hypotheses(ids, scores)
 
 
-def _checked(start, max_len) -> tuple[np.ndarray, np.ndarray]:
+def _checked(start, max_len, min_len=0) -> tuple[np.ndarray, np.ndarray]:
     """The prompts as int64 (B, t), and the limit of each, integers (B,)."""
     start = np.asarray(start)
     if start.ndim != 2 or 0 in start.shape:
@@ -275,6 +282,8 @@ def _checked(start, max_len) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"max_len must be one number, or one for each of the {len(start)} rows; got {limits.shape}")
     if limits.min() < 1:
         raise ValueError(f"max_len must be 1 or more, got {limits.min()}")
+    if min_len < 0:
+        raise ValueError(f"min_len must be 0 or more, got {min_len}")
     return start.astype(np.int64), np.broadcast_to(limits, len(start))
 
 

@@ -96,8 +96,9 @@ class Translator:
         start = np.full((len(ids), 1), self.target_tokenizer.start_id)
         # of each sentence, so that its company in the batch changes nothing; the start token takes a place
         most = np.minimum([len(row) + LONGER for row in ids], self.model.config.max_len - 1)
+        # To say nothing costs one token, so to a search it is tempting where the model is unsure: min_len forbids it.
         found = beam_search(
-            self.model.next_logits(source), start, self.target_tokenizer.end_id, most, width=width, alpha=alpha
+            self.model.next_logits(source), start, self.target_tokenizer.end_id, most, width, alpha, min_len=1
         )
         return found.ids[:, 0]
 

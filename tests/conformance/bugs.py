@@ -799,6 +799,10 @@ BUGS = [
     # decoding, tokens, batches, measures
     Bug("rows go on to the limit of the longest", "decoding.py", "(length < limits[live])", "(length < limits.max())", DECODING, "of_its_own"),
     Bug("sentences go on to the limit of the longest", "decoding.py", "(length == limits[s])", "(length == limits.max())", DECODING, "of_its_own"),
+    Bug("the end may come at once", "decoding.py", "logits[:, end_id] = -np.inf", "pass", DECODING, "min_len"),
+    Bug("the end may come one token later", "decoding.py", "may_end=length > min_len), live)  # (N,)", "may_end=length > min_len + 1), live)  # (N,)", DECODING, "min_len"),
+    Bug("the beam may end one token early", "decoding.py", "_ask(next_logits, ids, end_id, may_end=length > min_len)\n", "_ask(next_logits, ids, end_id, may_end=length >= min_len)\n", DECODING, "min_len"),
+    Bug("a translation may be empty", "translate.py", ", min_len=1", "", TRANSLATE, "never_becomes"),
     Bug("limits for other rows", "decoding.py", "if limits.shape not in ((), (len(start),)):", "if False:", DECODING, "bad_arguments"),
     Bug("Unicode forms are different texts", "subwords.py", "[normalizers.NFKC(), normalizers", "[normalizers", SUBWORDS, "unicode"),
     Bug("every space counts", "subwords.py", r'normalizers.Replace(Regex(r"\s+"), " "), ', "", SUBWORDS, "white_space"),

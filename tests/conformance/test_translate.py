@@ -83,11 +83,12 @@ def translator(loaded, backend):
 
 
 def by_hand(translator, text, search):
-    """One sentence alone, decoded by `search(next_logits, start, end_id, max_len)`."""
+    """One sentence alone, decoded by `search(next_logits, start, end_id, max_len, min_len=1)`."""
     (ids,) = translator.source_tokenizer.encode(text)
     end = translator.target_tokenizer.end_id
     limit = min(len(ids) + translate.LONGER, translator.model.config.max_len - 1)
-    found = search(translator.model.next_logits(ids[None]), [[translator.target_tokenizer.start_id]], end, limit)
+    start = [[translator.target_tokenizer.start_id]]
+    found = search(translator.model.next_logits(ids[None]), start, end, limit, min_len=1)
     return translator.target_tokenizer.decode(np.asarray(found)[0])
 
 
@@ -148,31 +149,48 @@ def test_a_width_of_one_is_greedy_search(translator):
 
 
 def test_a_width_of_four_is_beam_search(translator):
-    def search(*arguments):
-        return beam_search(*arguments, width=4).ids[:, 0]
+    def search(*arguments, **options):
+        return beam_search(*arguments, width=4, **options).ids[:, 0]
 
     found = translator(TEXTS)
     assert found == [by_hand(translator, text, search) for text in TEXTS]
     assert found != translator(TEXTS, width=1)
 
 
+class ByLength:
+    """Predicts from the number of tokens so far: `steps` are {token: probability}, the last one from then on."""
+
+    config = TransformerConfig(60, 60, max_len=70)
+
+    def __init__(self, *steps):
+        self.steps = steps
+
+    def next_logits(self, source):
+        def predict(ids):
+            probabilities = np.full((len(ids), 60), 1e-9)
+            for token, p in self.steps[min(ids.shape[1], len(self.steps)) - 1].items():
+                probabilities[:, token] = p
+            return np.log(probabilities)
+
+        return predict
+
+
 def test_alpha_decides_between_short_and_long():
-    """The end at once has 0.4, and 0.6 * 0.6 comes after one more token: equation 14 of Wu et al. 2016 by hand."""
+    """One token has 0.4, and a second one 0.6 * 0.6: equation 14 of Wu et al. 2016 by hand."""
     tokenizer = SubwordTokenizer.train(SPANISH, 60)
-
-    class Model:
-        config = TransformerConfig(60, 60, max_len=70)
-
-        def next_logits(self, source):
-            return lambda ids: np.log(np.tile(first if ids.shape[1] == 1 else then, (len(ids), 1)))
-
-    first, then = (np.full(60, 1e-9) for _ in range(2))
-    first[[tokenizer.end_id, 30]] = 0.4, 0.6
-    then[[tokenizer.end_id, 31]] = 0.6, 0.4
-    translator, longer = Translator(Model(), tokenizer, tokenizer), tokenizer.decode(np.array([30]))
-    assert longer
-    assert [translator("Tom", alpha=alpha) for alpha in (0.0, 1.0)] == ["", longer]
+    end = tokenizer.end_id
+    translator = Translator(ByLength({29: 1.0}, {end: 0.4, 30: 0.6}, {end: 0.6, 31: 0.4}), tokenizer, tokenizer)
+    short, long = (tokenizer.decode(np.array(ids)) for ids in ([29], [29, 30]))
+    assert short != long
+    assert [translator("Tom", alpha=alpha) for alpha in (0.0, 1.0)] == [short, long]
     assert translator("Tom") == translator("Tom", alpha=0.6)
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_text_never_becomes_nothing(width):
+    tokenizer = SubwordTokenizer.train(SPANISH, 60)
+    translator = Translator(ByLength({tokenizer.end_id: 0.9, 29: 0.1}, {tokenizer.end_id: 1.0}), tokenizer, tokenizer)
+    assert translator("Tom", width=width) == tokenizer.decode(np.array([29])) != ""
 
 
 def test_the_defaults_are_those_of_the_paper(translator):

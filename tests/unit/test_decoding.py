@@ -164,6 +164,31 @@ def test_every_row_has_a_limit_of_its_own(decode):
     assert len(model.sizes) == 7 and len(set(model.sizes)) > 1
 
 
+class Forbidding(Toy):
+    """Has no end before the third token."""
+
+    def of(self, source, ids):
+        logits = super().of(source, ids)
+        return np.where((len(ids) < 3) & (np.arange(V) == END), -np.inf, logits)
+
+
+@pytest.mark.parametrize("decode", [
+    lambda model, **options: greedy(model, STARTS, END, 9, **options),
+    lambda model, **options: sample(model, STARTS, END, 9, rng_of(0), **options),
+    lambda model, **options: beam_search(model, STARTS, END, 9, 3, n_best=2, **options).ids.reshape(10, -1),
+])  # fmt: skip
+def test_the_end_is_impossible_before_min_len(decode):
+    found = unpadded(decode(Toy(SOURCES, 3.0), min_len=2))
+    assert found == unpadded(decode(Forbidding(SOURCES, 3.0)))
+    assert min(map(len, found)) == 3, "the end token comes after them"
+    assert min(map(len, unpadded(decode(Toy(SOURCES, 3.0))))) == 1
+
+
+def test_without_an_end_there_is_nothing_to_forbid():
+    found = [greedy(Toy(SOURCES), STARTS, None, 4, min_len=min_len) for min_len in (0, 3)]
+    assert_array_equal(*found)
+
+
 def test_hopeless_hypotheses_cost_nothing():
     # The end at once has 0.98. The rest never ends, and its 0.02 can earn no length penalty that makes up for it.
     calls = []
@@ -274,6 +299,14 @@ def test_luck_does_not_depend_on_when_the_other_rows_end():
 def test_bad_arguments(decode, start, end_id, max_len, error, message):
     with pytest.raises(error, match=message):
         decode(Toy([[3]]), start, end_id, max_len)
+
+
+@pytest.mark.parametrize("decode", [greedy, beam_search, lambda *a, **options: sample(*a, rng_of(0), **options)])
+def test_bad_min_len(decode):
+    with pytest.raises(ValueError, match="min_len must be 0 or more, got -1"):
+        decode(Toy([[3]]), [[START]], END, 5, min_len=-1)
+    with pytest.raises(ValueError, match="or min_len forbids the end"):
+        decode(lambda ids: np.where(np.arange(V) == END, 0.0, -np.inf)[None], [[START]], END, 5, min_len=1)
 
 
 @pytest.mark.parametrize(
