@@ -160,7 +160,7 @@ def _initialise(model, std):
 def _checked(name, ids, size):
     ids = tf.convert_to_tensor(ids)
     low = high = 0
-    if tf.executing_eagerly() and tf.size(ids) > 0 and ids.dtype.is_integer:
-        low, high = int(tf.reduce_min(ids)), int(tf.reduce_max(ids))
+    if tf.executing_eagerly() and ids.dtype.is_integer and (array := ids.numpy()).size:
+        low, high = int(array.min()), int(array.max())  # to start an operation of TensorFlow's takes longer
     check_ids(name, ids.shape, ids.dtype.is_integer, low, high, size)
     return ids
