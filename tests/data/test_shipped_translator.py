@@ -1,0 +1,66 @@
+"""The translator that comes with the library: one in three frameworks, and as good as the page beside it says."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import course_lib.numpy
+import course_lib.tensorflow
+import course_lib.torch
+from course_lib.data import translation
+from course_lib.translate import SHIPPED
+from course_lib.translation_metrics import bleu
+
+ROOT = Path(__file__).parents[2]
+FOLDER = SHIPPED / "tatoeba-es-en"
+SENTENCE = "este es un problema que tenemos que resolver."
+
+
+@pytest.fixture(scope="module")
+def figures():
+    """What was measured when the translator was made."""
+    return json.loads((FOLDER / "figures.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def split():
+    """The sentences it was trained on, and those it was not."""
+    return translation.split(translation.load("tatoeba-es-en"))
+
+
+def test_it_says_the_same_in_every_framework(split):
+    texts = [SENTENCE, *split.natural_test.sources[:6]]
+    said = [library.load_translator()(texts) for library in (course_lib.numpy, course_lib.torch, course_lib.tensorflow)]
+    assert said[0] == said[1] == said[2]
+    assert all(text.strip() for text in said[0])
+
+
+def test_it_reaches_the_figures_beside_it(split, figures):
+    translate = course_lib.torch.load_translator(attention=course_lib.torch.fused_attention)
+    found = bleu(translate(list(split.test.sources), width=1), split.test.targets)
+    # a rounding error elsewhere may decide between two tokens in a sentence or two
+    np.testing.assert_allclose(found, figures["test_greedy_bleu"], atol=0.3)
+
+
+def test_it_reaches_thirty_bleu_on_sentences_of_all_lengths(figures):
+    value, low, high = figures["test_beam_bleu"]
+    assert low <= value <= high and value >= 30
+
+
+def test_its_page_and_the_front_page_quote_it(figures):
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    for name in ("test_beam_bleu", "test_greedy_bleu", "natural_test_beam_bleu", "test_beam_chrf"):
+        assert "{} [{}, {}]".format(*figures[name]) in page
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    asked, said = re.search(r'translate\("(.+?)"\)  # (.+)', readme).groups()
+    assert course_lib.numpy.load_translator()(asked) == said
+
+
+def test_all_checkpoints_of_the_repository_stay_small():
+    files = [path for part in ("course_lib", "notebooks") for path in (ROOT / part).rglob("*.safetensors")]
+    kept = [path for path in files if "training" not in path.parts]
+    assert FOLDER / "model.safetensors" in kept
+    assert sum(path.stat().st_size for path in kept) < 8e6
