@@ -50,7 +50,7 @@ class Translator:
     def __call__(
         self, texts: str | Iterable[str], width: int = 4, alpha: float = 0.6, batch_size: int = 64
     ) -> str | list[str]:
-        """Translate one text, or N of them, by beam search; a text without any token becomes an empty one.
+        """Translate one text, or N of them, by beam search; only a text without any token becomes an empty one.
 
         Parameters
         ----------

@@ -215,7 +215,7 @@ class NextLogits:
     @contextmanager
     def _inference(self):
         was_training = self.model.training
-        if was_training:  # setting the mode visits every module, which takes as long as reading a token
+        if was_training:  # setting the mode visits every module, too slow to do for each token without need
             self.model.eval()
         try:
             with torch.inference_mode():

@@ -38,16 +38,12 @@ def test_it_says_the_same_in_every_framework(split):
     assert all(text.strip() for text in said[0])
 
 
-def test_it_reaches_the_figures_beside_it(split, figures):
+def test_it_reaches_thirty_bleu_and_the_figures_beside_it(split, figures):
     translate = course_lib.torch.load_translator(attention=course_lib.torch.fused_attention)
-    found = bleu(translate(list(split.test.sources), width=1), split.test.targets)
+    found = bleu(translate(list(split.test.sources)), split.test.targets)
+    assert found.low >= 30
     # a rounding error elsewhere may decide between two tokens in a sentence or two
-    np.testing.assert_allclose(found, figures["test_greedy_bleu"], atol=0.3)
-
-
-def test_it_reaches_thirty_bleu_on_sentences_of_all_lengths(figures):
-    value, low, high = figures["test_beam_bleu"]
-    assert low <= value <= high and value >= 30
+    np.testing.assert_allclose(found, figures["test_beam_bleu"], atol=0.3)
 
 
 def test_its_page_and_the_front_page_quote_it(figures):
