@@ -8,6 +8,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is impor
 import numpy as np
 import pytest
 from backends import BACKENDS
+from random_models import cases
 
 HERE = Path(__file__).parent
 
@@ -16,6 +17,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("error"), append=False)
+
+
+def pytest_generate_tests(metafunc):
+    """`random_case`: each random model in turn."""
+    if "random_case" in metafunc.fixturenames:
+        found = cases(metafunc.config.getoption("--configurations"))
+        metafunc.parametrize("random_case", found, ids=map(repr, found))
 
 
 @pytest.fixture(params=BACKENDS, ids=repr)

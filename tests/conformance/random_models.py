@@ -1,0 +1,89 @@
+"""Random configurations of the encoder, the Transformer and BERT, with inputs that a user would give them.
+
+Padding ids are not zero, lengths differ within a batch, sizes are odd where they may be: what a test written beside
+its code forgets. The same seed gives the same cases in every framework. `--configurations N` of pytest says how many
+of each kind are tried; the ordinary suite tries few, since compiling one takes seconds.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from course_lib.config import BertConfig, TransformerConfig
+
+KINDS = ("encoder", "transformer", "bert")
+
+
+class Case(NamedTuple):
+    """One model to build: its kind, what its class takes, and the arrays of one call."""
+
+    kind: str
+    number: int
+    arguments: dict  # of `Encoder` by name; {"config": ...} for the others
+    inputs: dict[str, np.ndarray]  # by the parameter names of the call
+
+    def __repr__(self):
+        return f"{self.kind}-{self.number}"
+
+
+def cases(n: int, kinds=KINDS) -> list[Case]:
+    """The first n cases of each kind."""
+    return [MAKERS[kind](number, np.random.default_rng([20170612, number])) for kind in kinds for number in range(n)]
+
+
+def _sizes(rng) -> dict:
+    n_heads = int(rng.choice([1, 2, 3, 4]))
+    return {
+        "d_model": n_heads * int(rng.choice([4, 6, 8])),  # even in every head, for rotary positions
+        "n_layers": int(rng.integers(1, 4)),
+        "n_heads": n_heads,
+        "d_ff": int(rng.integers(5, 40)),
+        "activation": str(rng.choice(["relu", "gelu"])),
+    }
+
+
+def _ids(rng, n_rows, length, vocab, pad_id):
+    """Real tokens first, then padding; row 0 has none of it."""
+    ids = rng.integers(0, vocab - 1, size=(n_rows, length))
+    ids += ids >= pad_id  # any id but that of padding
+    for row, real in zip(ids, [length, *rng.integers(1, length + 1, size=n_rows - 1)], strict=True):
+        row[real:] = pad_id
+    return ids
+
+
+def _encoder(number, rng):
+    sizes = _sizes(rng) | {"pre_norm": bool(rng.integers(2))}
+    n_rows, length = int(rng.integers(1, 5)), int(rng.integers(2, 12))
+    mask = rng.random((n_rows, 1, 1, length)) < 0.8
+    mask[..., 0] = True
+    x = rng.normal(size=(n_rows, length, sizes["d_model"]))
+    return Case("encoder", number, sizes, {"x": x, "mask": mask})
+
+
+def _transformer(number, rng):
+    vocab, pad_id = int(rng.integers(12, 40)), int(rng.integers(1, 10))
+    config = TransformerConfig(
+        vocab,
+        vocab,
+        **_sizes(rng),
+        max_len=24,
+        pre_norm=bool(rng.integers(2)),
+        positions=["sinusoidal", "learned", "rotary", None][number % 4],
+        share_embeddings=bool(rng.integers(2)),
+        tie_output=bool(rng.integers(2)),
+        pad_id=pad_id,
+    )
+    n_rows = int(rng.integers(1, 5))
+    ids = {name: _ids(rng, n_rows, int(rng.integers(2, 12)), vocab, pad_id) for name in ("source_ids", "target_ids")}
+    return Case("transformer", number, {"config": config}, ids)
+
+
+def _bert(number, rng):
+    vocab, pad_id = int(rng.integers(12, 40)), int(rng.integers(1, 10))
+    config = BertConfig(vocab_size=vocab, **_sizes(rng), max_len=24, pad_id=pad_id, n_classes=3, init_std=0.3)
+    ids = _ids(rng, int(rng.integers(1, 5)), int(rng.integers(2, 12)), vocab, pad_id)
+    inputs = {"ids": ids, "mask": (ids != pad_id)[:, None, None, :], "segments": rng.integers(0, 2, size=ids.shape)}
+    return Case("bert", number, {"config": config}, inputs)
+
+
+MAKERS = {"encoder": _encoder, "transformer": _transformer, "bert": _bert}
