@@ -32,7 +32,7 @@ def pins():
     return {canonicalize_name(pin.name): Version(next(iter(pin.specifier)).version) for pin in found}
 
 
-@pytest.mark.parametrize("requirement", requirements(*INSTALLED_EXTRAS, "gpu"), ids=str)
+@pytest.mark.parametrize("requirement", requirements(*INSTALLED_EXTRAS, "ci", "gpu"), ids=str)
 def test_every_dependency_is_pinned_within_its_range(requirement):
     name = canonicalize_name(requirement.name)
     assert name in pins(), f"add {name}==VERSION to constraints.txt"
@@ -94,7 +94,7 @@ def test_both_conda_environments_are_known_to_setup():
 
 def test_setup_installs_the_same_extras_for_the_same_pythons():
     setup = (ROOT / ".ci" / "setup").read_text()
-    assert re.findall(r"^extras=(\S+)$", setup, flags=re.M) == [",".join(INSTALLED_EXTRAS)]
+    assert re.findall(r"^extras=(\S+)$", setup, flags=re.M) == [",".join(INSTALLED_EXTRAS) + "${CI:+,ci}"]
     (bounds,) = re.findall(r"\((\d, \d+)\) <= sys.version_info\[:2\] < \((\d, \d+)\)", setup)
     low, high = (bound.replace(", ", ".") for bound in bounds)
     assert SpecifierSet(f">={low},<{high}") == SpecifierSet(PROJECT["requires-python"])

@@ -16,6 +16,8 @@ This file imports nothing of the course, because it runs whenever Python starts.
 
 import sys
 
+EARLY, LATE = "triton", "tensorflow"
+
 
 class TritonFirst:
     """An import hook that finds nothing and, asked for TensorFlow, imports Triton if it is there."""
@@ -23,7 +25,7 @@ class TritonFirst:
     @staticmethod
     def find_spec(name, path=None, target=None):
         """None, so that the import goes on to those who find modules."""
-        if name == "tensorflow" and "triton" not in sys.modules:
+        if name == LATE and EARLY not in sys.modules:
             try:
                 import triton  # noqa: F401
             except Exception:  # none is installed; or a broken one, of which PyTorch will tell who needs it
@@ -33,18 +35,18 @@ class TritonFirst:
 
 def install() -> None:
     """Make the first import of TensorFlow import Triton before; where it comes too late, hide Triton and warn."""
-    if "triton" in sys.modules:
+    if EARLY in sys.modules:
         return
-    if "tensorflow" not in sys.modules:
+    if LATE not in sys.modules:
         if not any(getattr(hook, "__name__", None) == "TritonFirst" for hook in sys.meta_path):
             sys.meta_path.insert(0, TritonFirst)
         return
     from importlib.util import find_spec
 
-    if find_spec("triton") is not None:
+    if find_spec(EARLY) is not None:
         import warnings
 
-        sys.modules["triton"] = None  # importing it is an ImportError from now on, which PyTorch expects
+        sys.modules[EARLY] = None  # importing it is an ImportError from now on, which PyTorch expects
         warnings.warn(
             "TensorFlow was imported before Triton, which would end this process; Triton stays out, so torch.compile "
             "cannot use a GPU here. Restart Python and import course_lib (or triton) first",
