@@ -1,4 +1,4 @@
-"""The book as a reader meets it: built without a warning, opened page by page in a browser."""
+"""The book as a reader meets it: built as it is published, without a warning, opened page by page in a browser."""
 
 import os
 import subprocess
@@ -9,11 +9,16 @@ import pytest
 from site_checker import inspect_links, inspect_page, open_window, pages_of, serve
 
 ROOT = Path(__file__).parents[2]
+URL, REPOSITORY = "https://example.org/course", "https://github.com/someone/course"
+DEPLOYMENT = {"BOOK_URL": URL, "BOOK_REPOSITORY": REPOSITORY, "BOOK_BRANCH": "main"}  # as the workflow sets them
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory) -> Path:
-    """The folder of a freshly built book; BOOK_SITE names a built one to check instead."""
+    """The folder of a book freshly built for its deployment; BOOK_SITE names one built so to check instead.
+
+    The build for this machine alone is the second command of the README, `make book`.
+    """
     if ready := os.environ.get("BOOK_SITE"):
         return Path(ready)
     out = tmp_path_factory.mktemp("book")
@@ -21,7 +26,12 @@ def site(tmp_path_factory) -> Path:
     command = [str(jupyter_book), "build", str(ROOT), "--path-output", str(out)]
     # Warnings are errors, and so are references that cannot be resolved.
     built = subprocess.run(
-        [*command, "-W", "-n", "--keep-going"], cwd=ROOT, capture_output=True, text=True, timeout=600
+        [*command, "-W", "-n", "--keep-going"],
+        cwd=ROOT,
+        env={**os.environ, **DEPLOYMENT},
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert built.returncode == 0, f"the book does not build cleanly:\n{built.stdout[-2000:]}\n{built.stderr[-4000:]}"
     return out / "_build" / "html"
@@ -85,6 +95,32 @@ def test_every_page_of_the_toc_is_there(site):
     assert [name for name in lectures if name not in listed] == [], "a lecture that the book leaves out"
     welcome = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
     assert [name for name in lectures if name not in welcome] == [], "a lecture that the welcome page leaves out"
+
+
+def test_the_workflow_publishes_what_is_tested_here():
+    import yaml
+
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "course.yml").read_text(encoding="utf-8"))
+    (step,) = [step for step in workflow["jobs"]["book"]["steps"] if step.get("run") == "make book"]
+    assert step["env"].keys() == DEPLOYMENT.keys()
+
+
+def test_a_shared_link_shows_the_card(site):
+    import struct
+
+    card = (site / "_static" / "card.png").read_bytes()
+    assert struct.unpack(">II", card[16:24]) == (1200, 630)
+    shared = ["index.html", *(name for name in pages_of(site) if name.startswith(("book/index", "notebooks/")))]
+    assert len(shared) > 9
+    for name in shared:
+        html = (site / name).read_text(encoding="utf-8")
+        assert f'<meta property="og:image" content="{URL}/_static/card.png" />' in html, name
+        assert html.count('property="og:image"') == html.count('name="twitter:card"') == 1, name
+
+
+def test_the_address_of_the_book_leads_to_its_welcome_page(page):
+    page.goto("index.html")
+    page.wait_for_url("**/book/index.html")
 
 
 @pytest.fixture
