@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ConfigError
 
-DESCRIPTION = "From the formula of attention to a fine-tuned BERT: an executable course in NumPy, PyTorch and TensorFlow"
+DESCRIPTION = "From the formula of attention to a fine-tuned BERT: a course that runs, in NumPy, PyTorch and TensorFlow"
 CARD = "_static/card.png"  # 1200 x 630, drawn by book/draw_card.py
 LARGE = [
     '<meta name="twitter:card" content="summary_large_image" />',
