@@ -5,7 +5,7 @@ A local build knows no public address, so none is written into the pages. A depl
 - ``BOOK_URL``, the address the book is served from: adds canonical links, a sitemap and link previews (Open
   Graph) with the card that ``book/draw_card.py`` draws;
 - ``BOOK_REPOSITORY``, the address of the repository, and ``BOOK_BRANCH`` (main): adds the repository and
-  issue buttons, "suggest an edit" and, for a repository on GitHub, "open in Colab".
+  issue buttons and "suggest an edit". No "open in Colab": a lecture there would find no course_lib.
 """
 
 import os
@@ -50,8 +50,7 @@ def configure(app: Sphinx, config: Config) -> None:
         options["repository_branch"] = os.environ.get("BOOK_BRANCH", "main")
         for button in ("repository", "issues", "edit_page"):
             options[f"use_{button}_button"] = True
-        if repository.startswith("https://github.com/"):
-            options["launch_buttons"] = {"colab_url": "https://colab.research.google.com"}
+        options["launch_buttons"] = {}
 
 
 def write_entrance(app: Sphinx, exception: Exception | None) -> None:
