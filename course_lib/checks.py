@@ -35,7 +35,8 @@ def check_mask(mask_shape, mask_dtype, scores_shape) -> None:
     Raises
     ------
     TypeError : the mask is not boolean (a float or additive mask, 0/1 integers).
-    ValueError : the mask does not broadcast to `scores_shape`.
+    ValueError : the mask does not broadcast to `scores_shape`, or does so by chance: of fewer than the four axes
+        (B, H, T, S), its first is as long as the batch and yet would stand for the heads or the queries.
     """
     if "bool" not in str(mask_dtype):
         raise TypeError(
@@ -46,6 +47,21 @@ def check_mask(mask_shape, mask_dtype, scores_shape) -> None:
     padded = (1,) * (len(scores) - len(mask)) + mask
     if len(mask) > len(scores) or not all(m == 1 or _same(m, s) for m, s in zip(padded, scores, strict=True)):
         raise ValueError(f"a mask of shape {_show(mask)} does not broadcast to the scores {_show(scores)}")
+    if len(scores) == 4 and len(mask) in (2, 3) and mask[0] is not None and mask[0] == scores[0] > 1:
+        # broadcasting took it for an axis of the same length, and would have refused it for any other batch
+        axis = "heads" if len(mask) == 3 else "queries"
+        raise ValueError(
+            f"a mask of shape {_show(mask)} may be meant for the batch or for the {axis}, of which there are {mask[0]} "
+            f"each: give it the four axes of the scores {_show(scores)}. `padding_mask(ids)` makes one from ids; of "
+            "your own, mask[:, None, None, :] hides keys of each sequence, mask[:, None] is one (T, S) for each "
+            "sequence, and mask[None] or mask[None, None] is the same for all"
+        )
+
+
+def check_causal(n_queries: int, n_keys: int) -> None:
+    """Raise ValueError when there are fewer keys than queries: the queries are the last of the keys."""
+    if n_keys < n_queries:
+        raise ValueError(f"a causal mask needs at least as many keys as queries, got T={n_queries}, S={n_keys}")
 
 
 def check_dropout(dropout: float) -> None:
@@ -74,10 +90,10 @@ def check_length(length: int | None, max_len: int) -> None:
         raise ValueError(f"a sequence of {length} tokens is over the maximum of {max_len}; truncate or split it")
 
 
-def check_even(d_model: int) -> None:
-    """Raise ValueError unless d_model is even and positive: sines and cosines come in pairs."""
-    if d_model < 2 or d_model % 2:
-        raise ValueError(f"sinusoidal positions need an even d_model of 2 or more, got {d_model}")
+def check_even(name: str, value: int) -> None:
+    """Raise ValueError unless a number of features is even and positive: sines and cosines come in pairs."""
+    if value < 2 or value % 2:
+        raise ValueError(f"{name} must be an even number of 2 or more: sines and cosines come in pairs; got {value}")
 
 
 def check_ids(name: str, shape, is_integer: bool, low: int, high: int, size: int, axes: str = "(B, T)") -> None:

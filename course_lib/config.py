@@ -154,9 +154,9 @@ class TransformerConfig:
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("positions", self.positions, POSITIONS)
         if self.positions == "sinusoidal":
-            check_even(self.d_model)
+            check_even("d_model of sinusoidal positions", self.d_model)
         if self.positions == "rotary":
-            check_even(self.d_model // self.n_heads)
+            check_even("d_head = d_model / n_heads of rotary positions", self.d_model // self.n_heads)
         if self.share_embeddings and self.source_vocab != self.target_vocab:
             raise ValueError(
                 "embeddings can be shared when source and target have one vocabulary, got source_vocab="

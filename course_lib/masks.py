@@ -2,9 +2,13 @@
 
 Every mask broadcasts to (B, H, T, S): batch, heads, queries, keys. PyTorch's own `nn.MultiheadAttention`
 uses the opposite sign (True = hidden), so convert with `~` at that border and nowhere else.
+
+These are the functions for NumPy; `course_lib.torch` and `course_lib.tensorflow` have the same two for their tensors.
 """
 
 import numpy as np
+
+from course_lib.checks import check_causal
 
 
 def padding_mask(ids, pad_id: int = 0):
@@ -40,15 +44,15 @@ def causal_mask(n_queries: int, n_keys: int | None = None) -> np.ndarray:
 
     Returns
     -------
-    Boolean NumPy array, shape (1, 1, T, S). Every framework's attention takes it as it is.
+    Boolean NumPy array, shape (1, 1, T, S). Every framework's attention takes it as it is; to combine it with a
+    mask of a framework, take `causal_mask` from there: `from course_lib.torch import causal_mask`.
 
     Raises
     ------
     ValueError : fewer keys than queries.
     """
     n_keys = n_queries if n_keys is None else n_keys
-    if n_keys < n_queries:
-        raise ValueError(f"a causal mask needs at least as many keys as queries, got T={n_queries}, S={n_keys}")
+    check_causal(n_queries, n_keys)
     t = np.arange(n_keys - n_queries, n_keys)[:, None]
     s = np.arange(n_keys)[None, :]
     return (s <= t)[None, None]

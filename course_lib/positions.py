@@ -19,7 +19,7 @@ def sinusoidal_table(max_len: int, d_model: int) -> np.ndarray:
     ------
     ValueError : d_model is odd.
     """
-    check_even(d_model)
+    check_even("d_model of sinusoidal positions", d_model)
     rates = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
     angles = np.arange(max_len)[:, None] * rates  # (max_len, d_model / 2)
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(max_len, d_model)
@@ -38,7 +38,7 @@ def rotary_rates(d_head: int, base: float = 10000.0) -> np.ndarray:
     ------
     ValueError : d_head is odd, or a base that is not positive.
     """
-    check_even(d_head)
+    check_even("d_head of rotary positions", d_head)
     check_positive("base", base)
     return base ** (-np.arange(0, d_head, 2) / d_head)
 

@@ -5,6 +5,7 @@ from course_lib.numpy.attention import MultiHeadAttention, attention, fused_atte
 from course_lib.numpy.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.numpy.decoder import Decoder, DecoderLayer
 from course_lib.numpy.losses import cross_entropy
+from course_lib.numpy.masks import causal_mask, padding_mask
 from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.numpy.seq2seq import NextLogits, Seq2Seq
@@ -36,11 +37,13 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "attention",
+    "causal_mask",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
     "load_translator",
+    "padding_mask",
     "rotary",
     "rotate",
     "set_state",

@@ -13,6 +13,7 @@ from course_lib.torch.attention import MultiHeadAttention, attention, fused_atte
 from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.torch.decoder import Decoder, DecoderLayer
 from course_lib.torch.losses import cross_entropy
+from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.torch.seq2seq import NextLogits, Seq2Seq
@@ -47,11 +48,13 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "attention",
+    "causal_mask",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
     "load_translator",
+    "padding_mask",
     "rotary",
     "rotate",
     "set_state",

@@ -9,10 +9,10 @@ from torch.nn import functional as F
 
 from course_lib.checks import check_continuation, check_ids, check_pairs
 from course_lib.config import TransformerConfig
-from course_lib.masks import causal_mask, padding_mask
 from course_lib.outputs import LayerCache, TransformerOutput
 from course_lib.torch.attention import attention
 from course_lib.torch.decoder import Decoder
+from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, rotary
 from course_lib.torch.state import set_state
 from course_lib.torch.transformer import Encoder
@@ -90,7 +90,7 @@ class Transformer(nn.Module):
         """Neither the future nor padding: ids (B, T) -> boolean (B, 1, n_queries, T) of the last ones (None: all)."""
         length = ids.shape[1]
         causal = causal_mask(length if n_queries is None else n_queries, length)
-        return padding_mask(ids, self.config.pad_id) & torch.as_tensor(causal, device=ids.device)
+        return padding_mask(ids, self.config.pad_id) & causal.to(ids.device)
 
     def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""

@@ -34,6 +34,7 @@ RNN, SEQ2SEQ, RNN_ERRORS = "test_rnn_values.py", "test_seq2seq_values.py", "test
 TRANSLATE, SCHEDULES, UNIT_TRANSFORMER = "test_translate.py", "../training/test_schedules.py", "../unit/test_transformer_config.py"
 ALL = ("numpy", "torch", "tensorflow")
 TRAINING = ("torch", "tensorflow")
+OWN_MASKS = "test_framework_masks.py"
 UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
 
 
@@ -302,6 +303,11 @@ BUGS = [
     Bug("causal mask shows one token of the future", "masks.py", "(s <= t)", "(s <= t + 1)", UNIT_MASKS),
     Bug("causal mask puts the queries first", "masks.py", "np.arange(n_keys - n_queries, n_keys)",
         "np.arange(n_queries)", PROPERTIES, "last_ones"),
+    Bug("PyTorch's causal mask shows one token of the future", "torch/masks.py", "(s <= t)", "(s <= t + 1)", OWN_MASKS, "torch"),
+    Bug("PyTorch's causal mask puts the queries first", "torch/masks.py", "torch.arange(n_keys - n_queries, n_keys)",
+        "torch.arange(n_queries)", OWN_MASKS, "torch"),
+    Bug("padding taken for a mask of queries", "checks.py", "mask[0] == scores[0] > 1:", "mask[0] == scores[0] > 99:", OWN_MASKS, "two_things"),
+    Bug("a mask of four axes is refused, too", "checks.py", "len(mask) in (2, 3) and mask[0] is not None", "mask[0] is not None", PROPERTIES, "padded"),
     Bug("padding mask the wrong way round", "masks.py", "(ids != pad_id)", "(ids == pad_id)", PROPERTIES, "padded"),
     Bug("padding mask hides queries and not keys", "masks.py", "[:, None, None, :]", "[:, None, :, None]", PROPERTIES, "padded"),
     Bug("angles by the half of the features", "positions.py", "-np.arange(0, d_model, 2) / d_model",
@@ -374,12 +380,12 @@ BUGS = [
         "translator", TRANSFORMER),
     *in_each("the future not hidden", {
         "numpy": ("padding_mask(ids, self.config.pad_id) & causal", "padding_mask(ids, self.config.pad_id) & (causal | True)"),
-        "torch": ("& torch.as_tensor(causal, device=ids.device)", "& torch.as_tensor(causal | True, device=ids.device)"),
+        "torch": ("& causal.to(ids.device)", "& (causal | True).to(ids.device)"),
         "tensorflow": ("(s <= t[:, None])", "(s <= t[:, None] + 99)"),
     }, "translator", TRANSLATOR),
     *in_each("the target's padding not hidden", {
         "numpy": ("padding_mask(ids, self.config.pad_id) & causal", "padding_mask(ids, -1) & causal"),
-        "torch": ("padding_mask(ids, self.config.pad_id) & torch", "padding_mask(ids, -1) & torch"),
+        "torch": ("padding_mask(ids, self.config.pad_id) & causal", "padding_mask(ids, -1) & causal"),
         "tensorflow": ("padding_mask(ids, self.config.pad_id) & (s", "padding_mask(ids, -1) & (s"),
     }, "translator", TRANSLATOR),
     *in_each("padding is 0 whatever the config says", {
@@ -743,7 +749,7 @@ BUGS = [
     Bug("the first update has the rate 0", "schedules.py", "    n = step + 1\n", "    n = step\n", SCHEDULES),
     Bug("a warm-up of no step", "schedules.py", '(("d_model", d_model), ("warmup", warmup))', '(("d_model", d_model),)', SCHEDULES),
     Bug("presets cannot be changed", "config.py", "{**PRESETS[name], **changes}", "{**changes, **PRESETS[name]}", UNIT_TRANSFORMER),
-    Bug("rotary heads of odd size", "config.py", "check_even(self.d_model // self.n_heads)", "pass", UNIT_TRANSFORMER),
+    Bug("rotary heads of odd size", "config.py", 'check_even("d_head = d_model / n_heads of rotary positions", self.d_model // self.n_heads)', "pass", UNIT_TRANSFORMER),
     Bug("one table for two vocabularies", "config.py", "if self.share_embeddings and self.source_vocab != self.target_vocab:", "if False:", UNIT_TRANSFORMER),
     Bug("NaN as a smoothing", "checks.py", "if not 0.0 <= smoothing < 1.0:", "if smoothing < 0.0 or smoothing >= 1.0:", LOSSES, "numpy and bad_arguments"),
     Bug("one target for all sources", "checks.py", "if not _same(source[0], target[0]):", "if not _same(source[0], target[0]) and target[0] != 1:", TRANSLATOR, "numpy"),

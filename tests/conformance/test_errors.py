@@ -9,7 +9,7 @@ import states
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
-from course_lib.config import BertConfig, UnsupportedConfigError
+from course_lib.config import BertConfig, TransformerConfig, UnsupportedConfigError
 from course_lib.weights import CheckpointError
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=1, n_heads=3, d_ff=10, max_len=7)
@@ -145,12 +145,23 @@ def test_multi_head_attention(backend, case):
     ("EncoderLayer", (6, 3, 8, 0.0, 0.0, "swish"), "activation must be one of 'gelu', 'relu'; got 'swish'"),
     ("Encoder", (2, 10, 3, 8), "multiple of n_heads, got d_model=10, n_heads=3"),
     ("FeedForward", (6, 8, "tanh"), "activation must be one of 'gelu', 'relu'; got 'tanh'"),
-    ("SinusoidalPositions", (7,), "even d_model of 2 or more, got 7"),
-    ("SinusoidalPositions", (0,), "even d_model of 2 or more, got 0"),
+    ("SinusoidalPositions", (7,), "d_model of sinusoidal positions must be an even number.*got 7"),
+    ("SinusoidalPositions", (0,), "d_model of sinusoidal positions must be an even number.*got 0"),
 ])  # fmt: skip
 def test_constructors(backend, name, arguments, message):
     with pytest.raises(ValueError, match=message):
         backend.make(name, *arguments)
+
+
+def test_an_odd_head_cannot_turn(backend, rng):
+    x = rng.normal(size=(2, 4, 5))
+    message = "d_head of rotary positions must be an even number.*got 5"
+    with pytest.raises(ValueError, match=message):
+        backend.call(backend.function("rotate"), x)
+    with pytest.raises(ValueError, match=message):
+        backend.call(backend.function("rotary")(backend.function("attention")), x, x, x)
+    with pytest.raises(ValueError, match="n_heads of rotary positions must be an even number.*got 3"):
+        TransformerConfig(9, 9, d_model=9, n_heads=3, positions="rotary")
 
 
 @pytest.mark.parametrize("name, arguments", [

@@ -12,7 +12,7 @@ import course_lib.torch
 import course_lib.torch.translation
 from course_lib.batching import padded
 from course_lib.config import TransformerConfig
-from course_lib.masks import causal_mask, padding_mask
+from course_lib.masks import padding_mask
 from course_lib.outputs import MaskedLMOutput
 from course_lib.tensorflow.layers import dense, embedding
 
@@ -34,7 +34,7 @@ class TorchSketch(nn.Module):
     def forward(self, source_ids, target_ids):
         real = (source_ids != 0)[..., None]
         context = (self.source(source_ids) * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
-        mask = padding_mask(target_ids) & torch.as_tensor(causal_mask(target_ids.shape[1]))
+        mask = padding_mask(target_ids) & course_lib.torch.causal_mask(target_ids.shape[1])
         return MaskedLMOutput(self.output(self.encoder(context + self.target(target_ids), mask)[0]), None, None)
 
 

@@ -39,7 +39,7 @@ def test_a_shift_is_a_rotation_that_does_not_depend_on_the_position():
 
 @pytest.mark.parametrize("d_model", [0, 1, 5])
 def test_odd_width(d_model):
-    with pytest.raises(ValueError, match=f"even d_model of 2 or more, got {d_model}"):
+    with pytest.raises(ValueError, match=f"d_model of sinusoidal positions must be an even number.*got {d_model}"):
         sinusoidal_table(3, d_model)
 
 

@@ -1,0 +1,50 @@
+"""Masks that say who may attend to whom: boolean tensors, True = may attend, combined with `&` in either order."""
+
+import torch
+
+from course_lib import masks
+from course_lib.checks import check_causal
+
+
+def padding_mask(ids, pad_id: int = 0):
+    """Hide the padding of a batch: no query may attend to a key that is padding.
+
+    Parameters
+    ----------
+    ids : integers, shape (B, S)
+    pad_id : the id of the padding token
+
+    Returns
+    -------
+    Boolean tensor on the device of the ids, shape (B, 1, 1, S), True at real tokens.
+
+    Raises
+    ------
+    ValueError : `ids` does not have the two axes (B, S).
+    """
+    return masks.padding_mask(torch.as_tensor(ids), pad_id)
+
+
+def causal_mask(n_queries: int, n_keys: int | None = None):
+    """Hide the future: query t may attend to key s when s does not come after t.
+
+    When there are more keys than queries, the queries are the last ones: the first query is at position
+    `n_keys - n_queries`, as in incremental decoding. Source: Vaswani et al. 2017, section 3.2.3.
+
+    Parameters
+    ----------
+    n_queries, n_keys : lengths T and S; S defaults to T
+
+    Returns
+    -------
+    Boolean tensor on PyTorch's default device, shape (1, 1, T, S); for ids elsewhere, `.to(ids.device)`.
+
+    Raises
+    ------
+    ValueError : fewer keys than queries.
+    """
+    n_keys = n_queries if n_keys is None else n_keys
+    check_causal(n_queries, n_keys)
+    t = torch.arange(n_keys - n_queries, n_keys)[:, None]
+    s = torch.arange(n_keys)[None, :]
+    return (s <= t)[None, None]
