@@ -135,6 +135,59 @@ def test_a_loop_is_stopped_and_an_interrupt_passes():
         raise KeyboardInterrupt
 
 
+SWALLOWING = {
+    "a short try": """
+def f(): pass
+while True:
+    try: f()
+    except: pass
+""",
+    "a long try": """
+def f():
+    for i in range(10**9): pass
+while True:
+    try: f()
+    except: continue
+""",
+    "a sleep": """
+import time
+while True:
+    try: time.sleep(100)
+    except BaseException: pass
+""",
+    "a try in a try": """
+while True:
+    try:
+        while True:
+            try: sum(range(1000))
+            except: pass
+    except: pass
+""",
+}
+CONTAINED = """
+import sys
+from course_lib.grading import contained
+from course_lib.grading.contain import Stopped
+source = compile(sys.stdin.read(), "a student's", "exec")
+for _ in range(3):
+    try:
+        with contained(limit_s=0.1):
+            exec(source, {})
+    except Stopped:
+        print("stopped", flush=True)
+sum(i for i in range(10**6))  # an alarm that goes on would end it here
+print("the end")
+"""
+
+
+@pytest.mark.parametrize("loop", SWALLOWING)
+def test_a_loop_that_catches_everything_is_stopped_and_nothing_after_it(loop):
+    """In a process of its own: what is not stopped would never let this one go on. The bound is a generous one."""
+    command = [sys.executable, "-c", CONTAINED]
+    done = subprocess.run(command, input=SWALLOWING[loop], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split("\n") == ["stopped"] * 3 + ["the end", ""], done.stderr
+
+
 @pytest.mark.parametrize(
     ("actual", "words"),
     [
