@@ -1,47 +1,18 @@
-"""A BERT small enough to train in a second, the same random weights in PyTorch and TensorFlow; warnings are errors."""
+"""What the tests of training share: each framework with a small classifier, and examples; warnings are errors."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
-
-import course_lib.tensorflow
-import course_lib.tensorflow.training
-import course_lib.torch
-import course_lib.torch.training
-from course_lib.config import BertConfig
+from classifiers import FRAMEWORKS, build
 
 HERE = Path(__file__).parent
-CONFIG = BertConfig(
-    vocab_size=40,
-    d_model=12,
-    n_layers=2,
-    n_heads=3,
-    d_ff=20,
-    max_len=16,
-    dropout=0.0,
-    attention_dropout=0.0,
-    init_std=0.3,  # with BERT's 0.02 so small a model has gradients as small as AdamW's epsilon
-)
-FRAMEWORKS = {"torch": course_lib.torch, "tensorflow": course_lib.tensorflow}
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings("error"), append=False)
-
-
-def build(name: str, config: BertConfig = CONFIG):
-    """A classifier whose weights are the same in both frameworks, and its framework's training module."""
-    torch.manual_seed(7)
-    state = course_lib.torch.get_state(course_lib.torch.BertForSequenceClassification(config))
-    library = FRAMEWORKS[name]
-    model = library.BertForSequenceClassification(config)
-    library.set_state(model, state)
-    return SimpleNamespace(name=name, model=model, training=library.training, get_state=library.get_state)
 
 
 @pytest.fixture(params=FRAMEWORKS)

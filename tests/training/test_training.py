@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import torch
-from conftest import CONFIG, build
+from classifiers import CONFIG, build
 from numpy.testing import assert_allclose, assert_array_equal
 from torch.nn import functional as F
 
