@@ -6,6 +6,7 @@ from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused
 from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.tensorflow.decoder import Decoder, DecoderLayer
 from course_lib.tensorflow.losses import cross_entropy
+from course_lib.tensorflow.masks import causal_mask, padding_mask
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
 from course_lib.tensorflow.seq2seq import NextLogits, Seq2Seq
@@ -37,11 +38,13 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "attention",
+    "causal_mask",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
     "load_translator",
+    "padding_mask",
     "rotary",
     "rotate",
     "set_state",

@@ -1,0 +1,47 @@
+"""Masks as tensors of TensorFlow, boolean, True = may attend: combined with `&`, in either order."""
+
+import keras
+import tensorflow as tf
+
+from course_lib import masks
+
+
+def padding_mask(ids, pad_id: int = 0):
+    """Hide the padding of a batch: no query may attend to a key that is padding.
+
+    Parameters
+    ----------
+    ids : integers, shape (B, S)
+    pad_id : the id of the padding token
+
+    Returns
+    -------
+    Boolean, shape (B, 1, 1, S), True at real tokens.
+
+    Raises
+    ------
+    ValueError : `ids` does not have the two axes (B, S).
+    """
+    ids = ids if isinstance(ids, keras.KerasTensor) else tf.convert_to_tensor(ids)
+    return masks.padding_mask(ids, pad_id)
+
+
+def causal_mask(n_queries: int, n_keys: int | None = None):
+    """Hide the future: query t may attend to key s when s does not come after t.
+
+    When there are more keys than queries, the queries are the last ones: the first query is at position
+    `n_keys - n_queries`, as in incremental decoding. Source: Vaswani et al. 2017, section 3.2.3.
+
+    Parameters
+    ----------
+    n_queries, n_keys : lengths T and S; S defaults to T
+
+    Returns
+    -------
+    Boolean, shape (1, 1, T, S).
+
+    Raises
+    ------
+    ValueError : fewer keys than queries.
+    """
+    return tf.constant(masks.causal_mask(n_queries, n_keys))
