@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 import pytest
-from backends import NUMPY, TORCH
+from backends import BACKENDS
 from numpy.testing import assert_array_equal
 
 from course_lib import masks
@@ -12,7 +12,7 @@ from course_lib import masks
 IDS = np.array([[4, 2, 7, 9], [0, 3, 7, 7], [7, 7, 7, 7]])
 T = IDS.shape[1]
 EXPECTED = masks.padding_mask(IDS, 7) & masks.causal_mask(T)
-own_masks = pytest.mark.parametrize("backend", [NUMPY, TORCH], ids=repr)
+own_masks = pytest.mark.parametrize("backend", BACKENDS, ids=repr)
 
 
 @own_masks
