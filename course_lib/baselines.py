@@ -1,11 +1,14 @@
 """What a new classifier has to beat: the largest class, and counts of words with logistic regression."""
 
-from sklearn.dummy import DummyClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from course_lib._extras import needed
+
+with needed("lectures"):
+    from sklearn.dummy import DummyClassifier
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import Pipeline, make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)  # the inverse regularisations C that cross-validation chooses among
 

@@ -193,8 +193,8 @@ def main(arguments: list[str] | None = None) -> int:
     where.add_argument("--prefix", help="below this environment (default: the one running this)")
     options = parser.parse_args(arguments)
     place = {"user": options.user, "prefix": options.prefix}
-    folder = kernels_folder(**place)
     try:
+        folder = kernels_folder(**place)
         if options.action == "unregister":
             names = unregister(**place)
             print(f"Removed {', '.join(names) or 'nothing: no kernel was registered'} ({folder})")
@@ -205,7 +205,7 @@ def main(arguments: list[str] | None = None) -> int:
             register(kernels, **place)
         _list(kernels, note, folder)
     except ModuleNotFoundError as error:
-        print(f"{error.name} is missing: run `pip install -e '.[lab]'` and try again.", file=sys.stderr)
+        print(f'{error.name} is not installed: run pip install "attention-course[lab]" and try again.', file=sys.stderr)
         return 1
     except OSError as error:
         advice = "give --user, or --prefix with a folder of yours"

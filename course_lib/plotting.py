@@ -5,9 +5,13 @@ use one sequential colour map whose lightness alone carries the value. Figures h
 that they read on a light and on a dark page.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib import ticker
+
+from course_lib._extras import needed
+
+with needed("lectures"):
+    import matplotlib.pyplot as plt
+    from matplotlib import ticker
 
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW = COLOURS = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",

@@ -5,8 +5,12 @@ import inspect
 import sys
 import textwrap
 
-from IPython.display import Code, clear_output
 from tqdm import tqdm
+
+from course_lib._extras import needed
+
+with needed("lectures"):
+    from IPython.display import Code, clear_output
 
 
 def show(obj, docstring: bool = False) -> Code:

@@ -1,10 +1,13 @@
 """Put back the graded and read-only cells that a submission lacks."""
 
-import nbformat
-from nbformat.notebooknode import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.preprocessors import OverwriteCells
+from course_lib._extras import needed
+
+with needed("lab"):
+    import nbformat
+    from nbformat.notebooknode import NotebookNode
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+    from nbgrader.api import Gradebook, MissingEntry
+    from nbgrader.preprocessors import OverwriteCells
 
 
 class RestoreCells(OverwriteCells):

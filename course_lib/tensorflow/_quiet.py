@@ -9,6 +9,8 @@ import os
 import sys
 import tempfile
 
+from course_lib._extras import needed
+
 
 @contextlib.contextmanager
 def banner_hidden():
@@ -31,5 +33,5 @@ def banner_hidden():
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # after the import; level 2 reports a missing GPU as an error
 if "tensorflow" not in sys.modules:
-    with banner_hidden():
+    with needed("tensorflow"), banner_hidden():
         import tensorflow  # noqa: F401

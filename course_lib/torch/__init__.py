@@ -6,7 +6,10 @@ that device, and no lecture names one.
 
 import os
 
-import torch as _torch
+from course_lib._extras import needed as _needed
+
+with _needed("torch"):
+    import torch as _torch
 
 from course_lib.torch.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-INSTALLED_EXTRAS = ["lab", "book", "test"]  # what `make` and environment.yml install
+INSTALLED_EXTRAS = ["torch", "tensorflow", "lectures", "lab", "book", "test"]  # what `make` and environment.yml install
 
 
 def requirements(*extras):

@@ -27,6 +27,9 @@ name = "attention-course"
 version = "0"
 dependencies = [{dependencies}]
 [project.optional-dependencies]
+torch = []
+tensorflow = []
+lectures = []
 lab = []
 book = []
 test = []
@@ -47,7 +50,7 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
     with zipfile.ZipFile(Path(folder) / wheel, "w") as file:
         info = NAME + ".dist-info/"
         header = ["Metadata-Version: 2.1", "Name: attention-course", "Version: 0"]
-        header += [f"Provides-Extra: {extra}" for extra in ("lab", "book", "test")]
+        header += [f"Provides-Extra: {extra}" for extra in ("torch", "tensorflow", "lectures", "lab", "book", "test")]
         header += ["Requires-Dist: " + line for line in requires]
         file.writestr(info + "METADATA", "\\n".join(header) + "\\n")
         file.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
