@@ -11,7 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, HATCH = PYPROJECT["project"], PYPROJECT["tool"]["hatch"]["build"]["targets"]
 
 # All that may be missing. What stands here and imports without its extra fails, as does the reverse.
 NEEDS = {
@@ -43,14 +44,18 @@ def dependencies():
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """A function that runs code in a Python whose packages are links to those dependencies, and this checkout."""
+    """A function that runs code in a Python that has those dependencies, and the course as its wheel does, as links."""
     site = tmp_path_factory.mktemp("site")
     for distribution in dependencies().values():
         for top in {file.parts[0] for file in distribution.files} - {"..", "__pycache__"}:
             source = Path(distribution.locate_file(top))
             if not (site / top).exists() and source.exists():
                 (site / top).symlink_to(source)
-    (site / "course_lib").symlink_to(ROOT / "course_lib")
+    moved = HATCH["wheel"]["force-include"]
+    (site / "course_lib").mkdir()
+    for source in (ROOT / "course_lib").iterdir():
+        target = moved.get(source.relative_to(ROOT).as_posix(), f"course_lib/{source.name}")
+        (site / target).symlink_to(source)  # hatchling moves those files; it does not copy them
 
     def run(code):
         start = f"import sys; sys.path.append({str(site)!r})\n"
@@ -62,9 +67,11 @@ def alone(tmp_path_factory):
 
 def modules():
     """Every module outside the folders of PyTorch and TensorFlow."""
+    moved = HATCH["wheel"]["force-include"]
     for path in sorted((ROOT / "course_lib").rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        if parts[1] not in ("torch", "tensorflow") and parts[-1] != "__main__":
+        framework = parts[1] in ("torch", "tensorflow")
+        if not framework and parts[-1] != "__main__" and path.relative_to(ROOT).as_posix() not in moved:
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
