@@ -170,7 +170,7 @@ def test_an_environment_is_made_once_and_renewed_when_what_it_was_made_from_chan
     assert checkout.setup("--bin").stdout == f"{checkout.folder}/.venv/bin\n"
     code = "import course_lib; print(course_lib.__file__)"
     command = [f"{checkout.folder}/.venv/bin/python", "-c", code]
-    imported = subprocess.check_output(command, cwd="/", text=True).strip()
+    imported = subprocess.check_output(command, cwd="/", env=checkout.environ, text=True).strip()
     assert imported == f"{checkout.folder}/course_lib/__init__.py"
 
     (checkout.folder / ".venv" / "bin" / "python").unlink()  # its Python was uninstalled
