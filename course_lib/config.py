@@ -1,11 +1,14 @@
 """The sizes of the models, as frozen dataclasses, and the border to Hugging Face's config.json."""
 
+import math
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 
-from course_lib.checks import check_choice, check_dropout, check_even, check_heads
+from course_lib.checks import check_choice, check_even, check_heads
 
 ACTIVATIONS = ("gelu", "relu")
 POSITIONS = ("sinusoidal", "learned", "rotary", None)
+PROBLEMS = (None, "single_label_classification", "multi_label_classification", "regression")
 
 # Our field -> the key in a Hugging Face BERT's config.json.
 _KEYS = {
@@ -22,18 +25,19 @@ _KEYS = {
     "activation": "hidden_act",
     "pad_id": "pad_token_id",
     "init_std": "initializer_range",
+    "classifier_dropout": "classifier_dropout",
+    "problem_type": "problem_type",
 }
 
-# Settings of a config.json that change the computation, and the only value that our BERT computes.
+# Settings of a config.json that change the computation, and the only value that our BERT computes. A
+# chunk_size_feed_forward is not among them: the same products in parts, it saves memory and changes no value.
 _FIXED = {
     "model_type": "bert",
     "position_embedding_type": "absolute",
     "is_decoder": False,
     "add_cross_attention": False,
     "tie_word_embeddings": True,
-    "classifier_dropout": None,
     "pruned_heads": {},
-    "chunk_size_feed_forward": 0,
 }
 
 
@@ -47,8 +51,8 @@ class BertConfig:
 
     Raises
     ------
-    ValueError : n_heads does not divide d_model, a size below one, a dropout outside [0, 1), an unknown
-        activation.
+    ValueError : n_heads does not divide d_model, a size below one, a dropout outside [0, 1), a norm_eps that is not
+        positive, a pad_id outside the vocabulary, an unknown activation, not one label for each class.
     """
 
     vocab_size: int = 30522
@@ -65,16 +69,35 @@ class BertConfig:
     pad_id: int = 0
     init_std: float = 0.02  # of the normal distribution that fresh weights are drawn from
     n_classes: int = 2
+    labels: tuple[str, ...] | None = None  # the names of the classes, as many as n_classes
+    classifier_dropout: float | None = None  # before the classifier; None takes `dropout`
+    problem_type: str | None = None  # what `transformers` trains a classifier for; kept, and nothing here reads it
 
     def __post_init__(self):
-        for name in ("vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len", "n_segments", "n_classes"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be an integer of 1 or more, got {value!r}")
+        _check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len", "n_segments", "n_classes")
         check_heads(self.d_model, self.n_heads)
-        check_dropout(self.dropout)
-        check_dropout(self.attention_dropout)
+        _check_dropouts(self, "dropout", "attention_dropout")
+        if self.classifier_dropout is not None:
+            _check_dropouts(self, "classifier_dropout")
+        _check_norm_eps(self.norm_eps)
+        if not _is_number(self.init_std) or self.init_std < 0:
+            raise ValueError(f"init_std is a standard deviation of 0 or more, got {self.init_std!r}")
+        _check_pad_id(self.pad_id, "vocab_size", self.vocab_size)
         check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("problem_type", self.problem_type, PROBLEMS)
+        if self.labels is not None:
+            if not isinstance(self.labels, (tuple, list)) or not all(isinstance(label, str) for label in self.labels):
+                raise ValueError(f"labels must be the names of the classes, texts; got {self.labels!r}")
+            object.__setattr__(self, "labels", tuple(self.labels))  # a list would make the configuration unhashable
+            if len(self.labels) != self.n_classes:
+                raise ValueError(
+                    f"there are {len(self.labels)} labels for n_classes={self.n_classes}; give each class its name"
+                )
+
+    @property
+    def head_dropout(self) -> float:
+        """The dropout before the classifier."""
+        return self.dropout if self.classifier_dropout is None else self.classifier_dropout
 
     @classmethod
     def from_hugging_face(cls, settings: dict) -> "BertConfig":
@@ -92,17 +115,21 @@ class BertConfig:
                     f"this config.json has {key}={settings[key]!r}; the course's BERT computes {value!r} only"
                 )
         known = {ours: settings[theirs] for ours, theirs in _KEYS.items() if settings.get(theirs) is not None}
-        labels = settings.get("id2label")
-        known["n_classes"] = len(labels) if labels else settings.get("num_labels", 2)
         try:
+            labels = settings.get("id2label")
+            known["n_classes"] = len(labels) if labels else settings.get("num_labels", 2)
+            known["labels"] = _labels(labels) if labels else None
             return cls(**known)
-        except (ValueError, TypeError) as error:  # TypeError: a text where a number should stand
+        except (ValueError, TypeError, AttributeError) as error:  # the last two: another kind of value
             raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
 
     def to_hugging_face(self, architecture: str) -> dict:
         """The contents of a config.json that `transformers` opens as the class `architecture`."""
         settings = {theirs: getattr(self, ours) for ours, theirs in _KEYS.items()}
-        names = {i: f"LABEL_{i}" for i in range(self.n_classes)}
+        for key in ("classifier_dropout", "problem_type"):  # seldom set, and null is what they are when absent
+            if settings[key] is None:
+                del settings[key]
+        names = dict(enumerate(self.labels or _nameless(self.n_classes)))
         return {
             "architectures": [architecture],
             "model_type": "bert",
@@ -113,7 +140,7 @@ class BertConfig:
         }
 
 
-assert set(_KEYS) | {"n_classes"} == {f.name for f in fields(BertConfig)}  # a new field needs its key
+assert set(_KEYS) | {"n_classes", "labels"} == {f.name for f in fields(BertConfig)}  # a new field needs its key
 
 
 @dataclass(frozen=True)
@@ -122,8 +149,9 @@ class TransformerConfig:
 
     Raises
     ------
-    ValueError : n_heads does not divide d_model, a size below one, a dropout outside [0, 1), an unknown activation or
-        kind of positions, embeddings shared between vocabularies of different sizes.
+    ValueError : n_heads does not divide d_model, a size below one, a dropout outside [0, 1), a norm_eps that is not
+        positive, a pad_id outside a vocabulary, an unknown activation or kind of positions, embeddings shared between
+        vocabularies of different sizes.
     """
 
     source_vocab: int
@@ -144,13 +172,14 @@ class TransformerConfig:
     pad_id: int = 0
 
     def __post_init__(self):
-        for name in ("source_vocab", "target_vocab", "d_model", "n_layers", "n_heads", "d_ff", "max_len"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be an integer of 1 or more, got {value!r}")
+        _check_sizes(self, "source_vocab", "target_vocab", "d_model", "n_layers", "n_heads", "d_ff", "max_len")
         check_heads(self.d_model, self.n_heads)
-        check_dropout(self.dropout)
-        check_dropout(self.attention_dropout)
+        _check_dropouts(self, "dropout", "attention_dropout")
+        _check_norm_eps(self.norm_eps)
+        _check_pad_id(self.pad_id, "source_vocab", self.source_vocab)
+        _check_pad_id(self.pad_id, "target_vocab", self.target_vocab)
+        for name in ("pre_norm", "share_embeddings", "tie_output"):
+            check_choice(name, getattr(self, name), (True, False))  # a text would count as True
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("positions", self.positions, POSITIONS)
         if self.positions == "sinusoidal":
@@ -178,6 +207,45 @@ class TransformerConfig:
         """
         check_choice("the preset", name, PRESETS)
         return cls(source_vocab, target_vocab, **{**PRESETS[name], **changes})
+
+
+def _check_sizes(config, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be an integer of 1 or more, got {value!r}")
+
+
+def _check_dropouts(config, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if not _is_number(value) or not 0 <= value < 1:
+            raise ValueError(f"{name} is a probability in [0, 1), got {value!r}")
+
+
+def _check_norm_eps(value) -> None:
+    if not _is_number(value) or value <= 0:
+        raise ValueError(f"norm_eps is added to a variance and must be a small positive number, got {value!r}")
+
+
+def _check_pad_id(pad_id, name: str, size: int) -> None:
+    if isinstance(pad_id, bool) or not isinstance(pad_id, Integral) or not 0 <= pad_id < size:
+        raise ValueError(f"pad_id must be an id of the vocabulary, 0 ... {size - 1} for {name}={size}; got {pad_id!r}")
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _labels(id2label: dict) -> tuple[str, ...] | None:
+    """The names of the classes in order; None for those that `transformers` makes up, or where ids are left out."""
+    names = {int(i): str(name) for i, name in id2label.items()}
+    labels = tuple(names.get(i) for i in range(len(names)))
+    return None if None in labels or labels == _nameless(len(labels)) else labels
+
+
+def _nameless(n_classes: int) -> tuple[str, ...]:
+    return tuple(f"LABEL_{i}" for i in range(n_classes))
 
 
 PRESETS = {

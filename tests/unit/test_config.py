@@ -4,13 +4,14 @@ import dataclasses
 
 import pytest
 
-from course_lib.config import BertConfig, UnsupportedConfigError
+from course_lib.config import BertConfig, TransformerConfig, UnsupportedConfigError
 
 SETTINGS = {
     "model_type": "bert", "vocab_size": 50, "hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 4,
     "intermediate_size": 30, "max_position_embeddings": 20, "type_vocab_size": 5, "hidden_dropout_prob": 0.25,
     "attention_probs_dropout_prob": 0.35, "layer_norm_eps": 1e-7, "hidden_act": "relu", "pad_token_id": 2,
     "initializer_range": 0.5, "id2label": {"0": "bad", "1": "so so", "2": "good"},
+    "classifier_dropout": 0.45, "problem_type": "single_label_classification",
 }  # fmt: skip
 
 
@@ -18,6 +19,7 @@ def test_every_setting_is_read():
     assert BertConfig.from_hugging_face(SETTINGS) == BertConfig(
         vocab_size=50, d_model=12, n_layers=3, n_heads=4, d_ff=30, max_len=20, n_segments=5, dropout=0.25,
         attention_dropout=0.35, norm_eps=1e-7, activation="relu", pad_id=2, init_std=0.5, n_classes=3,
+        labels=("bad", "so so", "good"), classifier_dropout=0.45, problem_type="single_label_classification",
     )  # fmt: skip
 
 
@@ -33,10 +35,26 @@ def test_there_and_back():
     settings = config.to_hugging_face("BertForSequenceClassification")
     assert BertConfig.from_hugging_face(settings) == config
     assert settings["architectures"] == ["BertForSequenceClassification"]
+    assert settings["label2id"] == {"bad": 0, "so so": 1, "good": 2}
+    assert {key: settings[key] for key in SETTINGS} == SETTINGS
+
+
+def test_classes_without_names_get_those_of_transformers():
+    settings = BertConfig(n_classes=3).to_hugging_face("BertForSequenceClassification")
     assert settings["label2id"] == {"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2}
-    assert {key: settings[key] for key in SETTINGS if key != "id2label"} == {
-        key: value for key, value in SETTINGS.items() if key != "id2label"
-    }
+    assert not {"classifier_dropout", "problem_type"} & set(settings), "what is not set is not written"
+    assert BertConfig.from_hugging_face(settings).labels is None
+
+
+@pytest.mark.parametrize("id2label", [{"1": "a", "2": "b"}, {"1": "b", "0": "a"}])
+def test_labels_stand_in_the_order_of_their_ids(id2label):
+    config = BertConfig.from_hugging_face({"model_type": "bert", "id2label": id2label})
+    assert config.n_classes == 2 and config.labels == (("a", "b") if "0" in id2label else None)
+
+
+def test_a_list_of_labels_will_do():
+    config = BertConfig(n_classes=2, labels=["no", "yes"])
+    assert config == BertConfig(n_classes=2, labels=("no", "yes")) and hash(config)
 
 
 def test_the_number_of_classes_has_two_spellings():
@@ -63,6 +81,10 @@ def test_sizes_are_integers_of_one_or_more(name, value):
     ({"dropout": 1.0}, "dropout is a probability"),
     ({"attention_dropout": -0.1}, "dropout is a probability"),
     ({"activation": "swish"}, "activation must be one of 'gelu', 'relu'"),
+    ({"pad_id": 30522}, "pad_id must be an id of the vocabulary, 0 ... 30521 for vocab_size=30522; got 30522"),
+    ({"n_classes": 3, "labels": ("no", "yes")}, "there are 2 labels for n_classes=3"),
+    ({"labels": "no"}, "labels must be the names of the classes"),
+    ({"problem_type": "ranking"}, "problem_type must be one of"),
 ])  # fmt: skip
 def test_values_that_make_no_model(changes, message):
     with pytest.raises(ValueError, match=message):
@@ -75,9 +97,11 @@ def test_values_that_make_no_model(changes, message):
     ({"is_decoder": True}, "is_decoder=True"),
     ({"add_cross_attention": True}, "add_cross_attention=True"),
     ({"tie_word_embeddings": False}, "tie_word_embeddings=False"),
-    ({"classifier_dropout": 0.3}, "classifier_dropout=0.3"),
+    ({"classifier_dropout": 1.5}, "cannot be used: classifier_dropout is a probability"),
     ({"pruned_heads": {"0": [1]}}, "pruned_heads"),
-    ({"chunk_size_feed_forward": 64}, "chunk_size_feed_forward=64"),
+    ({"pad_token_id": 50}, "cannot be used: pad_id .*vocab_size=50"),
+    ({"layer_norm_eps": 0}, "cannot be used: norm_eps"),
+    ({"id2label": ["a", "b"]}, "cannot be used"),
     ({"hidden_act": "gelu_new"}, "cannot be used: activation.*'gelu_new'"),
     ({"num_attention_heads": 5}, "cannot be used: .*n_heads=5"),
     ({"hidden_size": "12"}, "cannot be used: d_model"),
@@ -95,3 +119,31 @@ def test_a_config_without_a_model_type():
 
 def test_null_means_the_default():
     assert BertConfig.from_hugging_face({"model_type": "bert", "pad_token_id": None}).pad_id == 0
+
+
+def test_chunks_of_the_feed_forward_change_no_value():
+    assert BertConfig.from_hugging_face(SETTINGS | {"chunk_size_feed_forward": 64}) == (
+        BertConfig.from_hugging_face(SETTINGS)
+    )
+
+
+NONSENSE = ["12", "much", float("nan"), float("inf"), -1, -0.5, [1], {"a": 1}]
+
+
+@pytest.mark.parametrize("kind", [BertConfig, TransformerConfig], ids=lambda kind: kind.__name__)
+def test_every_field_refuses_nonsense(kind):
+    """A field that is added later is in here by itself."""
+    sizes = {} if kind is BertConfig else {"source_vocab": 7, "target_vocab": 9}
+    for field in dataclasses.fields(kind):
+        for value in NONSENSE:
+            with pytest.raises(ValueError, match=field.name):
+                kind(**{**sizes, field.name: value})
+                pytest.fail(f"{kind.__name__} takes {field.name}={value!r}")
+
+
+def test_nonsense_in_a_file_is_an_unsupported_configuration():
+    for key in SETTINGS:
+        for value in ("much", -1, [1], {"a": 1}):
+            with pytest.raises(UnsupportedConfigError):
+                BertConfig.from_hugging_face(SETTINGS | {key: value})
+                pytest.fail(f"{key}={value!r} is taken")

@@ -50,13 +50,18 @@ def test_sizes_are_integers_of_one_or_more(name, value):
         ({"activation": "tanh"}, "activation must be one of"),
         ({"positions": "absolute"}, "positions must be one of"),
         ({"d_model": 9, "n_heads": 3}, "even"),
-        ({"d_model": 9, "n_heads": 3, "positions": "rotary"}, "even"),
+        ({"d_model": 9, "n_heads": 3, "positions": "rotary"}, "d_head .* of rotary positions must be an even"),
+        ({"pad_id": 8}, "0 ... 6 for source_vocab=7; got 8"),
+        ({"pad_id": 8, "source_vocab": 9, "target_vocab": 8}, "0 ... 7 for target_vocab=8; got 8"),
+        ({"pad_id": -5}, "pad_id must be an id"),
+        ({"norm_eps": -1}, "norm_eps .* positive number, got -1"),
+        ({"tie_output": "no"}, "tie_output must be one of True, False; got 'no'"),
         ({"share_embeddings": True}, "one vocabulary, got source_vocab=7 and target_vocab=9"),
     ],
 )
 def test_what_cannot_be(changes, message):
     with pytest.raises(ValueError, match=message):
-        TransformerConfig(7, 9, **changes)
+        TransformerConfig(**{"source_vocab": 7, "target_vocab": 9, **changes})
 
 
 def test_odd_sizes_need_no_sinusoids():
