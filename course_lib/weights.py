@@ -5,18 +5,21 @@ layout; the three frameworks read and write the same dict. The rename table belo
 both directions, so what loads also saves.
 """
 
+import functools
 import json
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from course_lib.files import check_exchanged, replacing
 
 # Hugging Face's name -> ours, after "bert." is stripped; {n} is the layer's number.
 # None = dropped on purpose: buffers, copies of tied weights, the next-sentence head.
+# The head that answers questions is none of ours; it has a name so that BertModel can leave it out.
 RENAMES: dict[str, str | None] = {
     "embeddings.word_embeddings.weight": "embeddings.token.weight",
     "embeddings.position_embeddings.weight": "embeddings.position.weight",
@@ -35,10 +38,15 @@ RENAMES: dict[str, str | None] = {
     "cls.predictions.transform.LayerNorm.{p}": "head.norm.{p}",
     "cls.predictions.bias": "head.bias",
     "classifier.{p}": "classifier.{p}",
+    "qa_outputs.{p}": "qa_outputs.{p}",
     "embeddings.position_ids": None,
     "cls.predictions.decoder.{p}": None,
     "cls.seq_relationship.{p}": None,
 }
+
+# safetensors' names of the types that are read; a quantised weight of 8 bits is not the number that it holds
+_TYPES = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "BOOL")
+_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
 class CheckpointError(ValueError):
@@ -79,7 +87,7 @@ def to_hugging_face(state: Mapping[str, np.ndarray], prefix: str = "") -> dict[s
         if theirs == "?":
             unknown.append(name)
         else:
-            headed = theirs.startswith(("cls.", "classifier."))
+            headed = theirs.startswith(("cls.", "classifier.", "qa_outputs."))
             renamed[theirs if headed else prefix + theirs] = value
     if unknown:
         raise CheckpointError(f"these weights have no Hugging Face name: {_few(unknown)}")
@@ -125,34 +133,28 @@ def match(
 
 
 def read_checkpoint(folder: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
-    """Read config.json and model.safetensors from a folder, as (settings, weights) under Hugging Face's names.
+    """Read config.json and the weights from a folder, as (settings, weights) under Hugging Face's names.
+
+    The weights are in model.safetensors, or in the shards that model.safetensors.index.json lists. Those in bfloat16
+    come as float32, which has every value that bfloat16 has; NumPy has no such type.
 
     Raises
     ------
     FileNotFoundError : no such folder, or one of the two files is not in it.
-    CheckpointError : a file that is truncated or not what its name says.
+    CheckpointError : a file that is truncated or not what its name says, or weights in a type that is not read.
     """
     folder = Path(folder)
-    for name in ("config.json", "model.safetensors"):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(
-                f"{folder} holds no {name}; a checkpoint is a folder with config.json and model.safetensors"
-            )
+    if folder.is_file():
+        raise FileNotFoundError(f"{folder} is a file; give the folder that it is in")
+    if not (folder / "config.json").is_file():
+        raise FileNotFoundError(
+            f"{folder} holds no config.json; a checkpoint is a folder with config.json and model.safetensors"
+        )
     try:
-        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        if not isinstance(settings, dict):
-            raise ValueError("the top level is not an object")
+        check_exchanged(folder)
     except ValueError as error:
-        raise CheckpointError(f"{folder / 'config.json'} is not a valid JSON file: {error}") from error
-    try:
-        state = load_file(folder / "model.safetensors")
-        # NumPy itself has no bfloat16, and neither would its arrays fit a torch tensor
-        state = {name: v.astype(np.float32) if v.dtype.name == "bfloat16" else v for name, v in state.items()}
-    except SafetensorError as error:
-        raise CheckpointError(
-            f"{folder / 'model.safetensors'} is truncated or not a safetensors file ({error}); fetch it again"
-        ) from error
-    return settings, state
+        raise CheckpointError(str(error)) from None
+    return _read_json(folder / "config.json"), _read_weights(folder)
 
 
 def write_checkpoint(folder: str | Path, settings: dict, state: Mapping[str, np.ndarray]) -> Path:
@@ -161,24 +163,99 @@ def write_checkpoint(folder: str | Path, settings: dict, state: Mapping[str, np.
     Returns
     -------
     The folder, made when it did not exist.
+
+    Raises
+    ------
+    OSError : the files could not be written, on a full disk for one; those that were there before are as they were.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".saving-") as scratch:
+    with replacing(folder) as scratch:
         arrays = {name: np.ascontiguousarray(value) for name, value in state.items()}
         # transformers refuses a file that does not say which framework's layout it has
-        save_file(arrays, Path(scratch) / "model.safetensors", metadata={"format": "pt"})
-        (Path(scratch) / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-        for name in ("model.safetensors", "config.json"):
-            (Path(scratch) / name).replace(folder / name)
-    return folder
+        save_file(arrays, scratch / _WEIGHTS, metadata={"format": "pt"})
+        (scratch / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    return Path(folder)
+
+
+def _read_json(path: Path) -> dict:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("the top level is not an object")
+    except ValueError as error:
+        raise CheckpointError(f"{path} is not a valid JSON file: {error}") from error
+    return content
+
+
+def _read_weights(folder: Path) -> dict[str, np.ndarray]:
+    """All weights of a folder, of one file or of several."""
+    if (folder / _WEIGHTS).is_file():
+        return _read_arrays(folder / _WEIGHTS)
+    if (folder / _INDEX).is_file():
+        places = _read_json(folder / _INDEX).get("weight_map")
+        if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
+            raise CheckpointError(f"{folder / _INDEX} does not say which file holds which weight")
+        state = {}
+        for name in sorted(set(places.values())):
+            if Path(name).name != name:  # a file of another folder is none of this checkpoint
+                raise CheckpointError(f"{folder / _INDEX} names {name}, which is not in its folder")
+            if not (folder / name).is_file():
+                raise FileNotFoundError(f"{folder} holds no {name}, a part of the weights that {_INDEX} lists")
+            state |= _read_arrays(folder / name)
+        if lost := [name for name in places if name not in state]:
+            raise CheckpointError(f"the files that {folder / _INDEX} lists lack weights: {_few(lost)}")
+        return state
+    message = f"{folder} holds no {_WEIGHTS}; a checkpoint is a folder with config.json and {_WEIGHTS}"
+    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pth", ".ckpt"))
+    if pickles:
+        message += (
+            f". Its {_few(pickles)} may be a pickle, and opening one runs whatever code it holds, so it is not read: "
+            "where you trust it, open it in `transformers` with the class that config.json names under "
+            '"architectures", and write the weights again by its `save_pretrained`'
+        )
+    raise FileNotFoundError(message)
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of one safetensors file, those in bfloat16 as float32."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            types = {name: file.get_slice(name).get_dtype() for name in file.keys()}
+            if odd := [f"{name} ({kind})" for name, kind in types.items() if kind not in _TYPES]:
+                raise CheckpointError(
+                    f"{path} holds weights in types that are not read: {_few(odd)}; float16, bfloat16, float32 and "
+                    "float64 are, so save the model in one of them"
+                )
+            wide = _read_bfloat16(path) if "BF16" in types.values() else {}
+            return {name: wide[name] if kind == "BF16" else file.get_tensor(name) for name, kind in types.items()}
+    except SafetensorError as error:
+        raise CheckpointError(f"{path} is truncated or not a safetensors file ({error}); fetch it again") from error
+
+
+def _read_bfloat16(path: Path) -> dict[str, np.ndarray]:
+    """The bfloat16 arrays of a file as float32: a bfloat16 is the upper half of a float32's bits.
+
+    safetensors itself hands them out only where a package has taught NumPy the type.
+    """
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")  # of the header, which says where each array lies behind it
+        header = json.loads(file.read(size))
+    arrays = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] == "BF16":
+            first, last = entry["data_offsets"]
+            halves = np.fromfile(path, dtype="<u2", count=(last - first) // 2, offset=8 + size + first)
+            arrays[name] = (halves.astype(np.uint32) << 16).view(np.float32).reshape(entry["shape"])
+    return arrays
+
+
+@functools.cache
+def _pattern(source: str) -> re.Pattern:
+    return re.compile(re.escape(source).replace(r"\{n\}", r"(?P<n>\d+)").replace(r"\{p\}", "(?P<p>weight|bias)"))
 
 
 def _rename(name: str, pairs: Iterable[tuple[str, str | None]], default: str) -> str | None:
     for source, target in pairs:
-        pattern = re.escape(source).replace(r"\{n\}", r"(?P<n>\d+)").replace(r"\{p\}", "(?P<p>weight|bias)")
-        found = re.fullmatch(pattern, name)
-        if found:
+        if found := _pattern(source).fullmatch(name):
             return target if target is None else target.format(**found.groupdict())
     return default
 

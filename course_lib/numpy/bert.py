@@ -48,7 +48,7 @@ class BertModel(Checkpoint, Module):
     """
 
     architecture = "BertModel"
-    unused = ("head.", "classifier.")
+    unused = ("head.", "classifier.", "qa_outputs.")
 
     def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
         self.config = config

@@ -51,7 +51,7 @@ class BertModel(Checkpoint, ExplicitMask, keras.Model):
     """
 
     architecture = "BertModel"
-    unused = ("head.", "classifier.")
+    unused = ("head.", "classifier.", "qa_outputs.")
 
     def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
         super().__init__()
@@ -140,7 +140,7 @@ class BertForSequenceClassification(Checkpoint, ExplicitMask, keras.Model):
         super().__init__()
         self.config = config
         self.bert = BertModel(config, attention)
-        self.dropout = keras.layers.Dropout(config.dropout)
+        self.dropout = keras.layers.Dropout(config.head_dropout)
         self.classifier = dense(config.d_model, config.n_classes, config.init_std)
 
     def call(self, ids, mask=None, segments=None, return_layers=False):

@@ -20,8 +20,8 @@ class Checkpoint(Pretrained):
     _get_state, _set_state = get_state, set_state
 
     @classmethod
-    def from_pretrained(cls, name_or_folder, new=(), attention=None, **changes):
-        return super().from_pretrained(name_or_folder, new, attention, **changes).eval()
+    def from_pretrained(cls, name_or_folder, new=(), attention=None, source=None, **changes):
+        return super().from_pretrained(name_or_folder, new, attention, source, **changes).eval()
 
     from_pretrained.__func__.__doc__ = Pretrained.from_pretrained.__doc__
 
@@ -57,7 +57,7 @@ class BertModel(Checkpoint, nn.Module):
     """
 
     architecture = "BertModel"
-    unused = ("head.", "classifier.")
+    unused = ("head.", "classifier.", "qa_outputs.")
 
     def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
         super().__init__()
@@ -146,7 +146,7 @@ class BertForSequenceClassification(Checkpoint, nn.Module):
         super().__init__()
         self.config = config
         self.bert = BertModel(config, attention)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.head_dropout)
         self.classifier = nn.Linear(config.d_model, config.n_classes)
         _initialise(self.classifier, config.init_std)
 

@@ -1,5 +1,6 @@
 """Weights out and in: get_state and set_state, from_pretrained and save_pretrained, across the frameworks."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
 from course_lib.config import BertConfig
+from course_lib.data import cache
 from course_lib.weights import CheckpointError
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_classes=3)
@@ -163,6 +165,92 @@ def test_an_encoder_without_a_pooler_needs_a_new_one(backend, tmp_path):
     with pytest.raises(CheckpointError, match="missing: pooler.weight, pooler.bias"):
         backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=["classifier"])
     backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=["pooler", "classifier"])
+
+
+def edit_config(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_a_fresh_classifier_of_another_number_of_classes(backend, tmp_path):
+    """A file of three classes becomes a model of five, and `new` wins over what the file has."""
+    cls, shapes = backend.lib.BertForSequenceClassification, SHAPES["BertForSequenceClassification"]
+    state = states.random_state(shapes)
+    backend.make("BertForSequenceClassification", CONFIG, state=state).save_pretrained(tmp_path)
+    edit_config(tmp_path, id2label={"0": "bad", "1": "so so", "2": "good"})
+    with pytest.raises(CheckpointError, match=r"wrong shape: classifier.weight .*pass new=\['classifier'\]$"):
+        cls.from_pretrained(tmp_path, n_classes=5)
+    model = cls.from_pretrained(tmp_path, new="classifier", n_classes=5)
+    assert (model.config.n_classes, model.config.labels) == (5, None)
+    assert backend.lib.get_state(model)["classifier.weight"].shape == (5, 6)
+    same = cls.from_pretrained(tmp_path, new=["classifier"])
+    loaded = backend.lib.get_state(same)
+    assert same.config.labels == ("bad", "so so", "good")
+    assert abs(loaded["classifier.weight"] - state["classifier.weight"]).min() > 0, "fresh, although the file has one"
+    assert_allclose(loaded["bert.pooler.weight"], state["bert.pooler.weight"], rtol=1e-6)
+    named = cls.from_pretrained(tmp_path, new=["classifier"], labels=("no", "yes"))
+    assert (named.config.n_classes, named.config.labels) == (2, ("no", "yes"))
+
+
+@pytest.mark.parametrize("new", ["clasifier", ["classifier", "poler"], "", ["bert.pooler"]])
+def test_a_new_part_that_there_is_not(backend, tmp_path, new):
+    backend.make("BertModel", CONFIG).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="names no part of this model; its parts are .*embeddings.*pooler"):
+        backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=new)
+
+
+def test_what_is_missing_says_how_to_start_it_afresh(backend, tmp_path):
+    backend.make("BertModel", CONFIG, pooler=False).save_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match=r"pass new=\['pooler'\]$"):
+        backend.lib.BertModel.from_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match=r"new=\['pooler', 'classifier'\]; .* saved from a BertModel"):
+        backend.lib.BertForSequenceClassification.from_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match=r"missing: head.*pass new=\['head'\]"):
+        backend.lib.BertForMaskedLM.from_pretrained(tmp_path)
+
+
+def test_label_names_and_settings_of_training_survive(backend, tmp_path):
+    backend.make("BertForSequenceClassification", CONFIG).save_pretrained(tmp_path)
+    labels = {"0": "bad", "1": "so so", "2": "good"}
+    edit_config(tmp_path, id2label=labels, problem_type="multi_label_classification", classifier_dropout=0.4)
+    model = backend.lib.BertForSequenceClassification.from_pretrained(tmp_path)
+    settings = json.loads((model.save_pretrained(tmp_path / "again") / "config.json").read_text())
+    assert settings["id2label"] == labels and settings["label2id"] == {"bad": 0, "so so": 1, "good": 2}
+    assert settings["problem_type"] == "multi_label_classification" and settings["classifier_dropout"] == 0.4
+
+
+def test_the_dropout_before_the_classifier(training_backend):
+    """Of `classifier_dropout` alone, when it is set; the encoder has none."""
+    seen = {}
+    for dropout in (0.9, 0.0):
+        config = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0, classifier_dropout=dropout)
+        model = training_backend.make("BertForSequenceClassification", config)
+        seen[dropout] = [training_backend.call(model, IDS, training=True).logits for _ in range(3)]
+    assert len({logits.tobytes() for logits in seen[0.9]}) > 1
+    assert_allclose(seen[0.0][0], seen[0.0][1], rtol=1e-6)
+
+
+def test_a_checkpoint_with_a_head_for_answers(backend, tmp_path):
+    state = states.random_state(SHAPES["BertModel"])
+    backend.make("BertModel", CONFIG, state=state).save_pretrained(tmp_path)
+    theirs = {f"bert.{name}": value for name, value in load_file(tmp_path / "model.safetensors").items()}
+    theirs |= {"qa_outputs.weight": np.zeros((2, 6), np.float32), "qa_outputs.bias": np.zeros(2, np.float32)}
+    save_file(theirs, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    edit_config(tmp_path, architectures=["BertForQuestionAnswering"])
+    opened = backend.lib.BertModel.from_pretrained(tmp_path)
+    assert_states_equal(state, backend.lib.get_state(opened), rtol=1e-6)
+    message = "qa_outputs.bias, qa_outputs.weight; .* from a BertForQuestionAnswering, whose encoder BertModel opens$"
+    with pytest.raises(CheckpointError, match=message):
+        backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=["classifier"])
+
+
+def test_a_source_is_passed_to_the_registry(backend, monkeypatch, tmp_path):
+    backend.make("BertModel", CONFIG).save_pretrained(tmp_path)
+    asked = []
+    monkeypatch.setattr(cache, "fetch", lambda *arguments: asked.append(arguments) or tmp_path)
+    assert backend.lib.BertModel.from_pretrained("bert-base-uncased", source="canonical").config == CONFIG
+    backend.lib.BertModel.from_pretrained("minilm-l6")
+    assert asked == [("bert-base-uncased", "canonical"), ("minilm-l6", None)]
 
 
 def test_the_encoder_of_a_model_with_a_head_opens_alone(backend, tmp_path):

@@ -1,11 +1,17 @@
 """course_lib.weights: the rename table in both directions, strict matching, files."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from safetensors import serialize_file
+from safetensors.numpy import save_file
 
+import course_lib
 from course_lib.weights import (
     RENAMES,
     CheckpointError,
@@ -37,6 +43,7 @@ PAIRS = {
     "cls.predictions.bias": "head.bias",
     "classifier.weight": "classifier.weight",
     "classifier.bias": "classifier.bias",
+    "qa_outputs.weight": "qa_outputs.weight",
 }
 
 
@@ -177,3 +184,121 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path):
     assert settings == {"version": 1}
     assert_allclose(state["a"], 0.0, atol=1e-15)
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def write_raw(path, dtype, shape, data):
+    """One weight "a" of any type that safetensors knows, beside one in float32."""
+    header = {"a": {"dtype": dtype, "shape": shape, "data_offsets": [0, len(data)]}}
+    header["b"] = {"dtype": "F32", "shape": [2], "data_offsets": [len(data), len(data) + 8]}
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data + np.array([5.0, 6.0], np.float32).tobytes())
+
+
+ROOT = Path(course_lib.__file__).parents[1]
+
+# of each value the two bytes of bfloat16, written out: 1 sign bit, 8 of the exponent, 7 of the fraction
+BFLOAT16 = {
+    1.0: 0x3F80, -2.0: 0xC000, 0.15625: 0x3E20, 3.140625: 0x4049, 2.0**-126: 0x0080, 2.0**-133: 0x0001,
+    3.3895313892515355e38: 0x7F7F, float("inf"): 0x7F80,
+}  # fmt: skip
+
+
+def test_bfloat16_is_read_where_nothing_knows_the_type(tmp_path):
+    """In a process that can import neither TensorFlow nor the package that would teach NumPy the type."""
+    halves = np.array(list(BFLOAT16.values()), dtype="<u2")
+    write_raw(tmp_path / "model.safetensors", "BF16", [2, 4], halves.tobytes())
+    (tmp_path / "config.json").write_text("{}")
+    code = (
+        "import sys\n"
+        "for name in ('ml_dtypes', 'tensorflow', 'torch', 'jax'): sys.modules[name] = None\n"
+        "from course_lib.weights import read_checkpoint\n"
+        f"state = read_checkpoint({str(tmp_path)!r})[1]\n"
+        "print(state['a'].dtype, state['a'].shape, state['a'].ravel().tolist(), state['b'].tolist())\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert run.stdout == f"float32 (2, 4) {[float(value) for value in BFLOAT16]} [5.0, 6.0]\n", run.stderr
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [("F16", "<f2"), ("F64", "<f8"), ("F32", "<f4"), ("I64", "<i8")])
+def test_types_that_are_read_as_they_are(tmp_path, dtype, kind):
+    write_raw(tmp_path / "model.safetensors", dtype, [3], np.array([1, 2, 3], kind).tobytes())
+    (tmp_path / "config.json").write_text("{}")
+    state = read_checkpoint(tmp_path)[1]
+    assert list(state) == ["a", "b"] and state["a"].dtype == np.dtype(kind)
+    assert_allclose(state["a"], [1, 2, 3])
+
+
+@pytest.mark.parametrize("dtype", ["I8", "U8", "F8_E4M3", "F8_E5M2"])
+def test_quantised_weights_are_refused_by_name(tmp_path, dtype):
+    write_raw(tmp_path / "model.safetensors", dtype, [3], bytes([1, 2, 3]))
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=rf"types that are not read: a \({dtype}\); float16, bfloat16, float32"):
+        read_checkpoint(tmp_path)
+
+
+SHARDED = {"a.weight": "model-00001-of-00002.safetensors", "a.bias": "model-00002-of-00002.safetensors"}
+
+
+def sharded(folder, places=SHARDED):
+    """A checkpoint in two files, and an index with these places."""
+    (folder / "config.json").write_text("{}")
+    for number, (name, file) in enumerate(SHARDED.items()):
+        save_file({name: np.full((2, 3), float(number))}, folder / file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    return folder
+
+
+def test_a_checkpoint_in_several_files(tmp_path):
+    state = read_checkpoint(sharded(tmp_path))[1]
+    assert set(state) == set(SHARDED)
+    assert_allclose(state["a.bias"], 1.0)
+    write_checkpoint(tmp_path, {}, {"c": np.zeros(2)})
+    assert set(read_checkpoint(tmp_path)[1]) == {"c"}, "what was saved last counts, the old parts are no longer"
+
+
+@pytest.mark.parametrize(("places", "error", "message"), [
+    ({"a.weight": "model-00003-of-00002.safetensors"}, FileNotFoundError, "holds no model-00003-of-00002.safetensors"),
+    (SHARDED | {"c": SHARDED["a.bias"]}, CheckpointError, "lack weights: c$"),
+    ({"a.weight": "../model.safetensors"}, CheckpointError, "not in its folder"),
+    (None, CheckpointError, "does not say which file"),
+    ({"a.weight": 3}, CheckpointError, "does not say which file"),
+])  # fmt: skip
+def test_an_index_that_does_not_fit_its_files(tmp_path, places, error, message):
+    with pytest.raises(error, match=message):
+        read_checkpoint(sharded(tmp_path, places))
+
+
+def test_a_part_that_is_damaged_is_named(tmp_path):
+    path = sharded(tmp_path) / SHARDED["a.bias"]
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(CheckpointError, match=f"{path.name} is truncated"):
+        read_checkpoint(tmp_path)
+    (tmp_path / "model.safetensors.index.json").write_text("{")
+    with pytest.raises(CheckpointError, match="index.json is not a valid JSON file"):
+        read_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "model.pt"])
+def test_a_pickle_is_not_opened_and_the_reason_given(tmp_path, name):
+    marker = tmp_path / "opened"
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / name).write_bytes(f"cposix\nsystem\n(Vtouch {marker}\ntR.".encode())  # what a pickle may do
+    with pytest.raises(FileNotFoundError, match=f"holds no model.safetensors.* Its {name} .*runs.*save_pretrained"):
+        read_checkpoint(tmp_path)
+    assert not marker.exists()
+
+
+def test_places_that_are_no_checkpoint(tmp_path):
+    (tmp_path / "file").touch()
+    for place, message in (("file", "is a file; give the folder"), (".", "holds no config.json"), ("x", "config.json")):
+        with pytest.raises(FileNotFoundError, match=message):
+            read_checkpoint(tmp_path / place)
+
+
+def test_a_header_that_is_too_long_for_its_file(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    serialize_file({}, tmp_path / "model.safetensors")
+    assert read_checkpoint(tmp_path) == ({}, {})
+    (tmp_path / "model.safetensors").write_bytes((10**6).to_bytes(8, "little") + b"{}")
+    with pytest.raises(CheckpointError, match="is truncated or not a safetensors file"):
+        read_checkpoint(tmp_path)
