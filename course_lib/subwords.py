@@ -14,6 +14,9 @@ import numpy as np
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as FastTokenizer
 
+from course_lib.files import replacing
+from course_lib.texts import as_texts, tokenized
+
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[START]", "[END]")
 """Their ids are 0, 1, 2 and 3."""
 
@@ -53,12 +56,13 @@ class SubwordTokenizer:
 
         Raises
         ------
-        TypeError : one str instead of many.
-        ValueError : no text, or a vocabulary that does not hold the special tokens and the characters.
+        TypeError : one str instead of many, or something that is not a str.
+        ValueError : no text, a text with half of a character (a lone surrogate), or a vocabulary that does not hold the
+            special tokens and the characters.
         """
         if isinstance(texts, str):
             raise TypeError("texts must be many sentences, not one str")
-        texts = list(texts)
+        texts = as_texts(texts)
         if not any(text.strip() for text in texts):
             raise ValueError("a vocabulary cannot be learned from no text")
         fast = FastTokenizer(models.BPE(unk_token="[UNK]", fuse_unk=True))
@@ -70,7 +74,7 @@ class SubwordTokenizer:
         )
         fast.decoder = decoders.Metaspace()
         trainer = trainers.BpeTrainer(vocab_size=vocab_size, special_tokens=list(SPECIAL_TOKENS), show_progress=False)
-        fast.train_from_iterator(texts, trainer)
+        tokenized(lambda batch: fast.train_from_iterator(batch, trainer), texts, texts=texts)
         if fast.get_vocab_size() > vocab_size:
             raise ValueError(
                 f"vocab_size must be {fast.get_vocab_size()} or more for these texts, which have that many characters "
@@ -88,12 +92,11 @@ class SubwordTokenizer:
         Raises
         ------
         TypeError : something that is not a str.
+        ValueError : a text with half of a character (a lone surrogate).
         """
-        texts = [texts] if isinstance(texts, str) else list(texts)
-        for index, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise TypeError(f"texts[{index}] is a {type(text).__name__}, not a str")
-        return [np.array(encoding.ids, dtype=np.int64) for encoding in self._fast.encode_batch_fast(texts)]
+        texts = as_texts(texts)
+        encodings = tokenized(self._fast.encode_batch_fast, texts, texts=texts)
+        return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
 
     def decode(self, ids) -> str | list[str]:
         """Ids (T,) back to a text, ids (B, T) or a list of B arrays to B texts, without special tokens.
@@ -116,10 +119,15 @@ class SubwordTokenizer:
         return self._per_sequence(ids, lambda row: [self._fast.id_to_token(number) for number in row])
 
     def save(self, path: str | Path) -> Path:
-        """Write the tokenizer as one JSON file, in the format of the `tokenizers` library; return its path."""
+        """Write the tokenizer as one JSON file, in the format of the `tokenizers` library; return its path.
+
+        Raises
+        ------
+        OSError : the file could not be written; the one that was there before is as it was.
+        """
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._fast.save(str(path))
+        with replacing(path.parent) as scratch:
+            self._fast.save(str(scratch / path.name))
         return path
 
     @classmethod

