@@ -1,4 +1,4 @@
-"""Text in, text out: a trained Transformer with its tokenizers, and the folder that holds them."""
+"""Text in, text out: a trained translator with its tokenizers, and the folder that holds them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import numpy as np
 from course_lib.batching import padded
 from course_lib.checks import check_positive
 from course_lib.config import TransformerConfig
+from course_lib.data.registry import UnknownNameError
 from course_lib.decoding import beam_search
+from course_lib.files import replacing
 from course_lib.subwords import SubwordTokenizer
-from course_lib.weights import CheckpointError, read_checkpoint, write_checkpoint
+from course_lib.weights import CheckpointError, match, read_checkpoint, write_checkpoint
 
 # the translators that come with the library, a folder each; a README beside the weights says how they were made
 SHIPPED = Path(__file__).parent / "translators"
@@ -40,12 +42,18 @@ class Translator:
 
     Parameters
     ----------
-    model : a `Transformer` of any framework
+    model : a `Transformer` or a `Seq2Seq` of any framework, or any other model with `next_logits`; its `pad_id` and,
+        where it has one, its `max_len` are read from its `config`, or from the model itself when it has none
     source_tokenizer, target_tokenizer : of the two languages; may be the same one
+
+    Raises
+    ------
+    ValueError : the model's pad_id is not the tokenizer's.
     """
 
     def __init__(self, model: Any, source_tokenizer: SubwordTokenizer, target_tokenizer: SubwordTokenizer):
         self.model, self.source_tokenizer, self.target_tokenizer = model, source_tokenizer, target_tokenizer
+        _check_pad_id(self._setting("pad_id"), source_tokenizer)
 
     def __call__(
         self, texts: str | Iterable[str], width: int = 4, alpha: float = 0.6, batch_size: int = 64
@@ -74,9 +82,9 @@ class Translator:
         check_positive("batch_size", batch_size)
         texts = list(texts)
         ids = self.source_tokenizer.encode(texts)
-        longest = self.model.config.max_len
+        longest = self._setting("max_len")
         for text, row in zip(texts, ids, strict=True):
-            if len(row) > longest:
+            if longest is not None and len(row) > longest:
                 raise ValueError(
                     f"a text of {len(row)} tokens is over the maximum of {longest}; translate its sentences one "
                     f"by one: {text[:60]!r} ..."
@@ -92,15 +100,20 @@ class Translator:
 
     def _search(self, ids: list[np.ndarray], width: int, alpha: float) -> np.ndarray:
         """Sources, B arrays (length,), to their best translations (B, T)."""
-        source = padded(ids, self.model.config.pad_id)
+        source = padded(ids, self.source_tokenizer.pad_id)
         start = np.full((len(ids), 1), self.target_tokenizer.start_id)
         # of each sentence, so that its company in the batch changes nothing; the start token takes a place
-        most = np.minimum([len(row) + LONGER for row in ids], self.model.config.max_len - 1)
+        most, longest = np.array([len(row) + LONGER for row in ids]), self._setting("max_len")
+        if longest is not None:
+            most = np.minimum(most, longest - 1)
         # To say nothing costs one token, so to a search it is tempting where the model is unsure: min_len forbids it.
         found = beam_search(
             self.model.next_logits(source), start, self.target_tokenizer.end_id, most, width, alpha, min_len=1
         )
         return found.ids[:, 0]
+
+    def _setting(self, name: str) -> int | None:
+        return getattr(getattr(self.model, "config", self.model), name, None)
 
 
 def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
@@ -112,14 +125,15 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
 
     Raises
     ------
-    FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
+    UnknownNameError : neither a name nor a folder.
+    FileNotFoundError : a folder that lacks a file.
     CheckpointError : a damaged file, settings that are not a Transformer's, a vocabulary that is not the model's.
     """
     shipped = {path.parent.name: path.parent for path in SHIPPED.glob("*/config.json")}
     folder = shipped.get(str(name_or_folder), Path(name_or_folder))
     if not folder.is_dir():
         names = ", ".join(sorted(shipped)) or "those that ship, of which there is none here"
-        raise FileNotFoundError(f"there is no translator {str(name_or_folder)!r}: give a folder, or one of {names}")
+        raise UnknownNameError(f"there is no translator {str(name_or_folder)!r}: give a folder, or one of {names}")
     settings, weights = read_checkpoint(folder)
     try:
         config = TransformerConfig(**settings)
@@ -134,11 +148,7 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
     except ValueError as error:
         raise CheckpointError(f"{folder} does not hold a translator's tokenizers: {error}") from error
     source, target = tokenizers[0], tokenizers[-1]
-    for side, tokenizer, size in (("source", source, config.source_vocab), ("target", target, config.target_vocab)):
-        if tokenizer.vocab_size != size:
-            raise CheckpointError(
-                f"{folder} holds a {side} vocabulary of {tokenizer.vocab_size} tokens for a model with {size}"
-            )
+    _check_vocabularies(config, source, target, folder)
     return TranslatorFiles(config, weights, source, target)
 
 
@@ -153,12 +163,46 @@ def save_translator(folder: str | Path, translator: Translator, weights: dict[st
     Returns
     -------
     The folder.
+
+    Raises
+    ------
+    TypeError : a translator whose model is no `Transformer`.
+    CheckpointError : weights that do not fit the model, or vocabularies of other sizes than the model's.
+    OSError : the files could not be written; those that were there before are as they were.
     """
-    folder = write_checkpoint(folder, asdict(translator.model.config), weights)
-    tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
-    names, others = (SHARED, SEPARATE) if tokenizers[0] is tokenizers[1] else (SEPARATE, SHARED)
-    for name, tokenizer in zip(names, tokenizers, strict=False):
-        tokenizer.save(folder / name)
-    for name in others:  # of what was saved here before
-        (folder / name).unlink(missing_ok=True)
-    return folder
+    model, source, target = translator.model, translator.source_tokenizer, translator.target_tokenizer
+    config = getattr(model, "config", None)
+    if not isinstance(config, TransformerConfig):
+        raise TypeError(
+            f"a translator's folder holds a Transformer, not a {type(model).__name__}: keep another model's weights by "
+            "course_lib.weights.write_checkpoint, and its tokenizers by their `save`"
+        )
+    _check_vocabularies(config, source, target, "the translator")
+    if hasattr(model, "_get_state"):  # every Transformer of the library
+        match({name: value.shape for name, value in model._get_state().items()}, weights)
+    names, others = (SHARED, SEPARATE) if source is target else (SEPARATE, SHARED)
+    with replacing(folder, gone=others) as scratch:  # `others` may be there from what was saved before
+        write_checkpoint(scratch, asdict(config), weights)
+        for name, tokenizer in zip(names, (source, target), strict=False):
+            tokenizer.save(scratch / name)
+    return Path(folder)
+
+
+def _check_vocabularies(config: TransformerConfig, source, target, where: str | Path) -> None:
+    for side, tokenizer, size in (("source", source, config.source_vocab), ("target", target, config.target_vocab)):
+        if tokenizer.vocab_size != size:
+            raise CheckpointError(
+                f"{where} holds a {side} vocabulary of {tokenizer.vocab_size} tokens for a model with {size}"
+            )
+    try:
+        _check_pad_id(config.pad_id, source)
+    except ValueError as error:
+        raise CheckpointError(f"{where} does not fit together: {error}") from None
+
+
+def _check_pad_id(pad_id: int | None, tokenizer: SubwordTokenizer) -> None:
+    if pad_id not in (None, tokenizer.pad_id):
+        raise ValueError(
+            f"the model's padding is the token {pad_id}, but the tokenizer's is {tokenizer.pad_id}, so the model would "
+            f"overlook a real token; build it with pad_id={tokenizer.pad_id}"
+        )

@@ -11,7 +11,7 @@ from course_lib.numpy.attention import attention
 from course_lib.numpy.decoder import Decoder
 from course_lib.numpy.layers import Embedding, Linear, Module
 from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions, rotary
-from course_lib.numpy.state import set_state
+from course_lib.numpy.state import get_state, set_state
 from course_lib.numpy.transformer import Encoder
 from course_lib.outputs import LayerCache, TransformerOutput
 from course_lib.translate import Translator, read_translator
@@ -28,6 +28,8 @@ class Transformer(Module):
     config : sizes
     attention : the attention function, `attention` or `fused_attention`
     """
+
+    _get_state = get_state  # for what asks any framework's model
 
     def __init__(self, config: TransformerConfig, attention=attention):
         self.config = config

@@ -13,7 +13,7 @@ from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.decoder import Decoder
 from course_lib.tensorflow.layers import ExplicitMask, dense, embedding
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, rotary
-from course_lib.tensorflow.state import set_state
+from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.transformer import Encoder
 from course_lib.translate import Translator, read_translator
 
@@ -31,6 +31,8 @@ class Transformer(ExplicitMask, keras.Model):
     config : sizes
     attention : the attention function, `attention` or `fused_attention`
     """
+
+    _get_state = get_state  # for what asks any framework's model
 
     def __init__(self, config: TransformerConfig, attention=attention):
         super().__init__()

@@ -14,7 +14,7 @@ from course_lib.torch.attention import attention
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, rotary
-from course_lib.torch.state import set_state
+from course_lib.torch.state import get_state, set_state
 from course_lib.torch.transformer import Encoder
 from course_lib.translate import Translator, read_translator
 
@@ -30,6 +30,8 @@ class Transformer(nn.Module):
     config : sizes
     attention : the attention function, `attention` or `fused_attention`
     """
+
+    _get_state = get_state  # for what asks any framework's model
 
     def __init__(self, config: TransformerConfig, attention=attention):
         super().__init__()

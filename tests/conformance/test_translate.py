@@ -9,10 +9,12 @@ import pytest
 import states
 from backends import BACKENDS, NUMPY, TENSORFLOW, TORCH
 
-from course_lib import translate
+from course_lib import data, translate
 from course_lib.config import BertConfig, TransformerConfig
+from course_lib.data.registry import UnknownNameError
 from course_lib.decoding import beam_search, greedy
 from course_lib.subwords import SubwordTokenizer
+from course_lib.tokenization import Tokenizer
 from course_lib.translate import Translator, save_translator
 from course_lib.weights import CheckpointError
 
@@ -422,3 +424,65 @@ def test_a_folder_that_is_not_as_it_should_be(backend, copy, fault):
 def test_the_config_says_every_size(folder, tokenizers):
     settings = json.loads((folder / "config.json").read_text())
     assert settings == asdict(config_of(tokenizers["source"], tokenizers["target"]))
+
+
+@pytest.mark.parametrize("score", [None, "additive"])
+def test_a_recurrent_model_translates_too(backend, tokenizers, score):
+    """It has no config and no longest sentence; what it says is what a search by hand finds."""
+    source, target = tokenizers["source"], tokenizers["target"]
+    state = states.random_state(states.seq2seq(source.vocab_size, target.vocab_size, 6, 8, how=score), seed=5)
+    model = backend.make("Seq2Seq", source.vocab_size, target.vocab_size, 6, 8, score=score, state=state)
+    translator = Translator(model, source, target)
+    long = "Hace frío. " * 30
+    found = translator([*TEXTS, long])
+    for text, translation in zip((TEXTS[0], long), (found[0], found[-1]), strict=True):
+        (ids,) = source.encode(text)
+        best = beam_search(
+            model.next_logits(ids[None]), [[target.start_id]], target.end_id, len(ids) + translate.LONGER, 4, 0.6,
+            min_len=1,
+        )  # fmt: skip
+        assert translation == target.decode(best.ids[0, 0]) != ""
+    assert found == [translator(text) for text in [*TEXTS, long]]
+    with pytest.raises(TypeError, match="holds a Transformer, not a Seq2Seq"):
+        save_translator("nowhere", translator, state)
+
+
+def test_paddings_that_are_two_different_tokens(backend, tokenizers, copy):
+    source, target = tokenizers["source"], tokenizers["target"]
+    message = "the model's padding is the token 5, but the tokenizer's is 0"
+    for model in (
+        backend.make("Transformer", config_of(source, target, pad_id=5)),
+        backend.make("Seq2Seq", source.vocab_size, target.vocab_size, 6, 8, pad_id=5),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Translator(model, source, target)
+    changed_config(pad_id=5)(copy)
+    with pytest.raises(CheckpointError, match=message):
+        backend.lib.load_translator(copy)
+
+
+@pytest.mark.parametrize("wrong", ["another size", "one too few", "of another vocabulary"])
+def test_weights_of_another_model_are_not_saved(backend, folder, copy, tokenizers, wrong):
+    translator = backend.lib.load_translator(folder)
+    weights, message = backend.lib.get_state(translator.model), "do not fit the model"
+    if wrong == "another size":
+        weights = states.random_state(states.transformer(config_of(tokenizers["source"], tokenizers["target"], d_ff=9)))
+    elif wrong == "one too few":
+        weights.popitem()
+    else:
+        translator.source_tokenizer, message = tokenizers["shared"], "source vocabulary of .* for a model with 90"
+    before = {path.name: path.read_bytes() for path in copy.iterdir()}
+    with pytest.raises(CheckpointError, match=message):
+        save_translator(copy, translator, weights)
+    assert {path.name: path.read_bytes() for path in copy.iterdir()} == before
+
+
+def test_an_unknown_name_is_one_kind_of_error_everywhere(backend):
+    """Some expect a ValueError, others a FileNotFoundError: it is both, whoever is asked."""
+    for ask in (
+        backend.lib.load_translator, backend.lib.BertModel.from_pretrained, Tokenizer.from_pretrained, data.fetch,
+        data.resolve,
+    ):  # fmt: skip
+        with pytest.raises(UnknownNameError, match="'no-such-thing'") as found:
+            ask("no-such-thing")
+        assert isinstance(found.value, ValueError) and isinstance(found.value, FileNotFoundError)
