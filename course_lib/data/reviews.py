@@ -16,13 +16,17 @@ import numpy as np
 
 from course_lib.data.cache import fetch
 from course_lib.data.registry import DataError, source_or_default
+from course_lib.texts import as_texts
 
 CORPORA = {"rotten-tomatoes": "rotten_tomatoes", "imdb": "imdb"}
 """Our names of the corpora, and the CSV file's."""
 
 
 class Reviews(NamedTuple):
-    """N reviews: `texts`, an object array (N,) of str, and `labels`, int64 (N,), 0 negative and 1 positive."""
+    """N reviews: `texts`, an object array (N,) of str, and `labels`, int64 (N,), 0 negative and 1 positive.
+
+    Lists will do where you make one yourself.
+    """
 
     texts: np.ndarray
     labels: np.ndarray
@@ -87,11 +91,14 @@ def split(reviews: Reviews, train: int = 2000, held_out: int = 1000, seed: int =
 
     Raises
     ------
-    ValueError : a number that is negative or odd, or more examples than there are.
+    TypeError : a text that is not a str.
+    ValueError : a number that is negative or odd, more examples than there are, or another label than 0 and 1.
     """
-    texts, labels = reviews
+    texts, labels = _objects(as_texts(reviews.texts)), np.asarray(reviews.labels)
     if len(texts) != len(labels):
         raise ValueError(f"There are {len(texts)} texts but {len(labels)} labels.")
+    if odd := sorted(set(labels.tolist()) - {0, 1}, key=str):
+        raise ValueError(f"Labels must be 0 or 1, a half of each is drawn; there is also {odd[0]!r}.")
     for name, number in (("train", train), ("held_out", held_out)):
         if number < 0 or number % 2:
             raise ValueError(f"{name} must be even, half for each label, and not negative; it is {number}.")

@@ -1,8 +1,9 @@
 """Pairs of sentences that translate each other, and a split in which no held-out sentence was ever trained on.
 
-`load` reads a corpus, `split` deals it into training, validation and test pairs. A corpus of short sentences has many
-translations of one sentence: "Ve." is "Go." and "Go away.", which is also "Vete.". A split by pairs would train on
-a test sentence's twin, so what is dealt is families: pairs linked by a common sentence on either side.
+`load` reads a corpus, `read_pairs` a file of your own, `split` deals pairs into training, validation and test. A
+corpus of short sentences has many translations of one sentence: "Ve." is "Go." and "Go away.", which is also "Vete.".
+A split by pairs would train on a test sentence's twin, so what is dealt is families: pairs linked by a common sentence
+on either side.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from course_lib.data.cache import fetch
 from course_lib.data.registry import DataError, source_or_default
 from course_lib.data.reviews import same_text
+from course_lib.texts import as_texts
 
 CORPORA = {"tatoeba-es-en": "pypi", "ted-pt-en": "canonical"}
 """The corpora, by the names of the registry, and the source of each."""
@@ -31,15 +31,18 @@ LARGEST_FAMILY = 10
 
 
 class Pairs(NamedTuple):
-    """N pairs: `sources`, `targets` and `attributions` (who wrote and translated them), object arrays (N,) of str."""
+    """N pairs: `sources`, `targets` and `attributions` (who wrote and translated them), object arrays (N,) of str.
+
+    Lists of str will do where you make one yourself, and None for the attributions.
+    """
 
     sources: np.ndarray
     targets: np.ndarray
-    attributions: np.ndarray
+    attributions: np.ndarray | None = None
 
     def take(self, rows) -> Pairs:
         """The pairs of these rows, integers (M,), in their order."""
-        return Pairs(*(column[rows] for column in self))
+        return Pairs(*(None if column is None else np.asarray(column, dtype=object)[rows] for column in self))
 
 
 class Split(NamedTuple):
@@ -71,9 +74,43 @@ def load(corpus: str | None = None, progress: bool = True) -> Pairs:
     if corpus is None:
         corpus = next(name for name, source in CORPORA.items() if source == source_or_default())
     if corpus not in CORPORA:
-        raise ValueError(f"There is no corpus {corpus!r}; choose one of {', '.join(CORPORA)}.")
+        raise ValueError(
+            f"There is no corpus {corpus!r}; choose one of {', '.join(CORPORA)}, or read a file of your own by "
+            "`read_pairs`."
+        )
     folder = fetch(corpus, CORPORA[corpus], progress)
     rows = _read_ted(folder) if corpus == "ted-pt-en" else _read_tatoeba(folder / "spa.tsv")
+    sources, targets, attributions = zip(*rows, strict=True)
+    return Pairs(_texts(sources), _texts(targets), np.array(attributions, dtype=object))
+
+
+def read_pairs(path: str | Path) -> Pairs:
+    """Read pairs of your own: a line each, source, tab, target, and if you like a tab and who wrote them; in UTF-8.
+
+    Empty lines are left out, and texts brought to Unicode's composed form NFC, as by `load`.
+
+    Raises
+    ------
+    FileNotFoundError : no such file.
+    DataError : a line with another number of columns, no pair at all, or a file that is not UTF-8.
+    """
+    rows = []
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="\n") as file:
+            for number, line in enumerate(file, start=1):
+                columns = line.rstrip("\r\n").split("\t")
+                if columns == [""]:
+                    continue
+                if len(columns) not in (2, 3):
+                    raise DataError(
+                        f"Line {number} of {path} should have 2 or 3 columns with a tab between them, source, target "
+                        f"and perhaps the authors, but has {len(columns)}."
+                    )
+                rows.append((*columns, "")[:3])
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not a text in UTF-8 ({error}); save it as such.") from error
+    if not rows:
+        raise DataError(f"{path} holds no pair.")
     sources, targets, attributions = zip(*rows, strict=True)
     return Pairs(_texts(sources), _texts(targets), np.array(attributions, dtype=object))
 
@@ -99,7 +136,9 @@ def split(
 
     Raises
     ------
-    ValueError : a negative number, a `test` that cannot be dealt equally, or more pairs than there are families for.
+    TypeError : a source or a target that is not a str.
+    ValueError : a negative number, a `test` that cannot be dealt equally, more pairs than there are families for, or
+        not as many targets as sources.
     """
     sizes = {"test": test, "validation": validation, "natural_test": natural_test}
     for name, size in sizes.items():
@@ -129,12 +168,23 @@ def families(pairs: Pairs) -> np.ndarray:
     """The family of each pair, int64 (N,): equal for pairs that a chain of common sentences links.
 
     Sources are compared with sources and targets with targets, by `same_text`.
+
+    Raises
+    ------
+    TypeError : a source or a target that is not a str.
+    ValueError : not as many targets as sources.
     """
+    from scipy.sparse import coo_array  # only now: scores and lengths, which others import, need no graph
+    from scipy.sparse.csgraph import connected_components
+
+    sides = [as_texts(texts, name) for name, texts in (("sources", pairs.sources), ("targets", pairs.targets))]
+    if len(sides[0]) != len(sides[1]):
+        raise ValueError(f"there are {len(sides[0])} sources but {len(sides[1])} targets; each source needs one")
     # One graph, whose nodes are the sentences of both languages and whose edges are the pairs.
     node: dict[tuple[int, str], int] = {}
     source, target = (
         np.array([node.setdefault((side, same_text(text)), len(node)) for text in texts], dtype=np.int64)
-        for side, texts in enumerate((pairs.sources, pairs.targets))
+        for side, texts in enumerate(sides)
     )
     graph = coo_array((np.ones(len(source), dtype=bool), (source, target)), shape=(len(node), len(node)))
     _, component = connected_components(graph, directed=False)
@@ -175,8 +225,13 @@ def _draw(order, family, free, size: int, lengths=None, band=None) -> np.ndarray
         candidates = candidates[(lengths[candidates] >= band[0]) & (lengths[candidates] <= band[1])]
     _, first = np.unique(family[candidates], return_index=True)
     if len(first) < size:
-        which = "" if band is None else f" of {band[0]} to {band[1]} words"
-        raise ValueError(f"{size} held-out pairs{which} are wanted, but there are families for {len(first)} only")
+        which, advice = "", "ask for fewer"
+        if band is not None:
+            which = f" of {band[0]} to {band[1]} words"
+            advice += ", or give other lengths of the balanced test set by `bands`, such as bands=((1, 8),)"
+        raise ValueError(
+            f"{size} held-out pairs{which} are wanted, but there are families for {len(first)} only; {advice}"
+        )
     rows = candidates[np.sort(first)[:size]]
     free[family[rows]] = False
     return rows

@@ -119,6 +119,27 @@ def test_unknown_corpus_and_uneven_data():
         split(Reviews(np.array(list("abc"), dtype=object), np.array([0, 1])))
 
 
+def test_reviews_by_hand_from_lists():
+    texts, labels = [f"film {n}" for n in range(20)], [0, 1] * 10
+    parts = split(Reviews(texts, labels), train=8, held_out=4)
+    expected = split(Reviews(np.array(texts, dtype=object), np.array(labels)), train=8, held_out=4)
+    assert [part.texts.tolist() for part in parts] == [part.texts.tolist() for part in expected]
+    assert all(part.labels.tolist() == [int(text.split()[1]) % 2 for text in part.texts] for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "error", "message"),
+    [
+        (["a", None, "b"], [0, 1, 0], TypeError, r"texts\[1\] is a NoneType, not a str"),
+        (["a", "b", "c"], [0, 1, 2], ValueError, "Labels must be 0 or 1, .* there is also 2"),
+        (["a", "b"], ["0", "1"], ValueError, "Labels must be 0 or 1, .* there is also '0'"),
+    ],
+)
+def test_reviews_that_cannot_be_dealt(texts, labels, error, message):
+    with pytest.raises(error, match=message):
+        split(Reviews(texts, labels), train=0, held_out=0)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

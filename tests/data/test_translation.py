@@ -134,7 +134,10 @@ def test_references_are_all_known_translations_the_own_one_first():
         ({"validation": -1}, "validation must not be negative, got -1"),
         ({"test": 30}, "test must be a multiple of the number of bands, 4, got 30"),
         ({"test": 0, "validation": 5, "natural_test": 0}, "5 held-out pairs are wanted, but there are families for 2"),
-        ({"test": 4, "validation": 0, "natural_test": 0}, "1 held-out pairs of 5 to 8 words are wanted.* for 0 only"),
+        (
+            {"test": 4, "validation": 0, "natural_test": 0},
+            "1 held-out pairs of 5 to 8 words .* for 0 only; .*bands=.*8",
+        ),
     ],
 )
 def test_impossible_splits(sizes, message):
@@ -158,3 +161,60 @@ def test_texts_are_composed(tmp_path, monkeypatch):
     (tmp_path / "spa.tsv").write_text("Who?\t¿Quie\u0301n?\tCC-BY\n", encoding="utf-8")
     monkeypatch.setattr(translation, "fetch", lambda *arguments: tmp_path)
     assert translation.load("tatoeba-es-en").sources[0] == "¿Quién?"
+
+
+def test_pairs_by_hand_from_lists():
+    sources, targets = [f"frase {n}" for n in range(30)], [f"sentence {n}" for n in range(30)]
+    sizes = {"validation": 4, "test": 4, "natural_test": 4, "bands": ((1, 9),)}
+    arrays = split(Pairs(*(np.array(side, dtype=object) for side in (sources, targets)), None), **sizes)
+    for made in (Pairs(sources, targets), Pairs(tuple(sources), np.array(targets), ["Ana"] * 30)):
+        parts = split(made, **sizes)
+        for part, expected in zip(parts, arrays, strict=True):
+            assert part.sources.tolist() == expected.sources.tolist() and part.targets.dtype == object
+            assert part.attributions is None or part.attributions.tolist() == ["Ana"] * len(part.sources)
+        assert made.take([3, 1]).sources.tolist() == ["frase 3", "frase 1"]
+        assert references(made.take([2]), made) == [["sentence 2"]]
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "error", "message"),
+    [
+        (["Ve.", None], ["Go.", "Hi."], TypeError, r"sources\[1\] is a NoneType, not a str"),
+        (["Ve.", "Hola."], ["Go.", 3], TypeError, r"targets\[1\] is a int, not a str"),
+        (["Ve.", "Hola."], ["Go."], ValueError, "2 sources but 1 targets"),
+    ],
+)
+def test_columns_that_are_no_pairs(sources, targets, error, message):
+    with pytest.raises(error, match=message):
+        split(Pairs(sources, targets), validation=0, test=0, natural_test=0)
+
+
+def test_a_file_of_your_own(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_bytes("\ufeffVe.\tGo.\r\n\n¿Quie\u0301n?\tWho?\tAna\nfin\u2028del\x85todo\t\n".encode())
+    found = translation.read_pairs(path)
+    assert found.sources.tolist() == ["Ve.", "¿Quién?", "fin\u2028del\x85todo"]
+    assert found.targets.tolist() == ["Go.", "Who?", ""] and found.attributions.tolist() == ["", "Ana", ""]
+    assert all(column.dtype == object for column in found)
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (b"Ve.\tGo.\nHola, Hi\n", DataError, "Line 2 of .*pairs.tsv should have 2 or 3 columns .* but has 1"),
+        (b"a\tb\tc\td\n", DataError, "Line 1 .* but has 4"),
+        (b"\n\n", DataError, "pairs.tsv holds no pair"),
+        ("Qué\tWhat\n".encode("latin-1"), DataError, "pairs.tsv is not a text in UTF-8"),
+        (None, FileNotFoundError, "pairs.tsv"),
+    ],
+)
+def test_a_file_of_your_own_that_holds_no_pairs(tmp_path, content, error, message):
+    if content is not None:
+        (tmp_path / "pairs.tsv").write_bytes(content)
+    with pytest.raises(error, match=message):
+        translation.read_pairs(tmp_path / "pairs.tsv")
+
+
+def test_an_unknown_corpus_may_be_a_file():
+    with pytest.raises(ValueError, match="a file of your own by `read_pairs`"):
+        translation.load("pairs.tsv")
