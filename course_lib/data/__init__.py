@@ -4,12 +4,13 @@
 """
 
 from course_lib.data.cache import cache_folder, fetch, folder_of, is_cached, resolve, verify
-from course_lib.data.registry import REGISTRY, DataError, DataSet, checkpoints
+from course_lib.data.registry import REGISTRY, DataError, DataSet, UnknownNameError, checkpoints
 
 __all__ = [
     "REGISTRY",
     "DataError",
     "DataSet",
+    "UnknownNameError",
     "cache_folder",
     "checkpoints",
     "fetch",

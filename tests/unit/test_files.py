@@ -167,6 +167,7 @@ ALLOWED = {
     "data/cache.py _write_stamp": "beside its place, then renamed; a stamp that is lost costs a look at the files",
     "grading/contain.py _descriptor_silenced": "the null device",
     "checkpoints.py write_training": "beside its place, then renamed",
+    "checkpoints.py prepare_folder": "a probe that goes at once",
 }
 
 
@@ -197,4 +198,5 @@ def test_nobody_writes_in_any_other_way():
     for path in sorted(ROOT.rglob("*.py")):
         for where, line in unguarded(ast.parse(path.read_text(encoding="utf-8"))):
             found.setdefault(f"{path.relative_to(ROOT)} {where}", []).append(line)
-    assert set(found) == set(ALLOWED), {name: found.get(name) for name in set(found) ^ set(ALLOWED)}
+    assert "data/wheels.py _extract" in found, "the walk finds those that may"
+    assert not set(found) - set(ALLOWED), {name: found[name] for name in set(found) - set(ALLOWED)}
