@@ -102,6 +102,6 @@ def _advice(needed: dict, state: dict, settings: dict, architecture: str) -> str
     saved_from = names[0] if isinstance(names, list) and names else architecture
     if saved_from != architecture:
         advice += f"; the checkpoint was saved from a {saved_from}"
-        if saved_from not in ("BertForMaskedLM", "BertForSequenceClassification"):
+        if saved_from not in ("BertModel", "BertForMaskedLM", "BertForSequenceClassification"):
             advice += ", whose encoder BertModel opens"
     return advice
