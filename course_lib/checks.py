@@ -14,17 +14,16 @@ def check_attention(q_shape, k_shape, v_shape, mask_shape=None, mask_dtype=None)
     TypeError : a mask that is not boolean.
     """
     q, k, v = tuple(q_shape), tuple(k_shape), tuple(v_shape)
-    shapes = f"q {_show(q)}, k {_show(k)}, v {_show(v)}"
     if min(len(q), len(k), len(v)) < 2:
-        raise ValueError(f"q, k and v need at least the two axes (length, features); got {shapes}")
+        raise ValueError(f"q, k and v need at least the two axes (length, features); got {_show_all(q, k, v)}")
     if not len(q) == len(k) == len(v):
-        raise ValueError(f"q, k and v need the same number of axes; got {shapes}")
+        raise ValueError(f"q, k and v need the same number of axes; got {_show_all(q, k, v)}")
     if not _same(q[-1], k[-1]):
-        raise ValueError(f"queries and keys need the same number of features (last axis); got {shapes}")
+        raise ValueError(f"queries and keys need the same number of features (last axis); got {_show_all(q, k, v)}")
     if not _same(k[-2], v[-2]):
-        raise ValueError(f"there must be one value for each key (axis -2 of k and v); got {shapes}")
+        raise ValueError(f"there must be one value for each key (axis -2 of k and v); got {_show_all(q, k, v)}")
     if not all(_same(a, b) and _same(a, c) for a, b, c in zip(q[:-2], k[:-2], v[:-2], strict=True)):
-        raise ValueError(f"q, k and v need the same leading axes (batch, heads); got {shapes}")
+        raise ValueError(f"q, k and v need the same leading axes (batch, heads); got {_show_all(q, k, v)}")
     if mask_shape is not None:
         check_mask(mask_shape, mask_dtype, (*q[:-1], k[-2]))
 
@@ -96,8 +95,10 @@ def check_even(name: str, value: int) -> None:
         raise ValueError(f"{name} must be an even number of 2 or more: sines and cosines come in pairs; got {value}")
 
 
-def check_ids(name: str, shape, is_integer: bool, low: int, high: int, size: int, axes: str = "(B, T)") -> None:
-    """Check a batch of ids by its shape, its kind and its smallest and largest id.
+def check_ids(
+    name: str, shape, is_integer: bool, low: int, high: int, size: int, axes: str = "(B, T)", note: str = ""
+) -> None:
+    """Check a batch of ids by its shape, its kind and its smallest and largest id; `note` ends the message about these.
 
     Raises
     ------
@@ -109,12 +110,14 @@ def check_ids(name: str, shape, is_integer: bool, low: int, high: int, size: int
     if len(tuple(shape)) != len(axes.strip("(,)").split(",")):
         raise ValueError(f"{name} must have shape {axes}, got {_show(tuple(shape))}")
     if low < 0 or high >= size:
-        raise ValueError(f"{name} must lie in 0 ... {size - 1}, got ids from {low} to {high}")
+        raise ValueError(f"{name} must lie in 0 ... {size - 1}, got ids from {low} to {high}{note}")
 
 
 def check_segments(shape, ids_shape) -> None:
-    """Raise ValueError unless there is one segment for each id."""
+    """Raise ValueError unless there is one segment for each id, and an id at all in each sequence."""
     shape, ids_shape = tuple(shape), tuple(ids_shape)
+    if ids_shape[1] == 0:
+        raise ValueError(f"ids need at least one token in each sequence, got {_show(ids_shape)}")
     if not all(_same(a, b) for a, b in zip(shape, ids_shape, strict=True)):
         raise ValueError(f"segments must have the shape of ids {_show(ids_shape)}, got {_show(shape)}")
 
@@ -240,6 +243,11 @@ def check_continuation(ids_shape, n_rows: int, n_read: int) -> None:
 
 def _same(a, b) -> bool:
     return a is None or b is None or a == b
+
+
+def _show_all(q, k, v) -> str:
+    # called when there is something to say: a length that varies from call to call has no text while PyTorch compiles
+    return f"q {_show(q)}, k {_show(k)}, v {_show(v)}"
 
 
 def _show(shape) -> str:

@@ -1,5 +1,7 @@
 """Tables of positions and frequencies as NumPy arrays, computed once for every framework."""
 
+import functools
+
 import numpy as np
 
 from course_lib.checks import check_even, check_positive
@@ -59,3 +61,23 @@ def harmonics(n_harmonics: int, longest: float) -> np.ndarray:
     check_positive("n_harmonics", n_harmonics)
     check_positive("longest", longest)
     return 2 * np.pi * np.arange(1, n_harmonics + 1) / longest
+
+
+def made_by(maker, *arguments):
+    """Decorate a function that `maker(*arguments)` defines inside itself, so that what holds it can be pickled.
+
+    Pickle finds functions by their names, and one inside another has none: it is written as the call that made it.
+    """
+    return lambda function: _Made(function, maker, arguments)
+
+
+class _Made:
+    def __init__(self, function, maker, arguments):
+        self.function, self.maker, self.arguments = function, maker, arguments
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *arguments, **keywords):
+        return self.function(*arguments, **keywords)
+
+    def __reduce__(self):
+        return self.maker, self.arguments

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from course_lib.checks import check_ids, check_segments
+from course_lib.checks import check_segments
 from course_lib.config import BertConfig
 from course_lib.numpy.attention import attention
-from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module
+from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module, checked_ids
 from course_lib.numpy.positional import LearnedPositions
 from course_lib.numpy.state import get_state, set_state
 from course_lib.numpy.transformer import Encoder
@@ -31,8 +31,8 @@ class BertEmbeddings(Module):
 
     def __call__(self, ids, segments=None):
         """ids and segments (B, T) -> (B, T, d_model)."""
-        ids = _checked("ids", ids, self.vocab_size)
-        segments = np.zeros_like(ids) if segments is None else _checked("segments", segments, self.n_segments)
+        ids = checked_ids("ids", ids, self.vocab_size)
+        segments = np.zeros_like(ids) if segments is None else checked_ids("segments", segments, self.n_segments)
         check_segments(segments.shape, ids.shape)
         return self.norm(self.position(self.token(ids) + self.segment(segments)))
 
@@ -147,10 +147,3 @@ def _initialise(module, std):
     matrices = {name: value for name, value in get_state(module).items() if value.ndim == 2}
     fresh = {name: np.random.normal(0.0, std, value.shape) for name, value in matrices.items()}
     set_state(module, fresh, partial=True)
-
-
-def _checked(name, ids, size):
-    ids = np.asarray(ids)
-    low, high = (ids.min(), ids.max()) if ids.size else (0, 0)
-    check_ids(name, ids.shape, np.issubdtype(ids.dtype, np.integer), low, high, size)
-    return ids

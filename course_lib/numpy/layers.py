@@ -8,6 +8,8 @@ generator, which `np.random.seed` fixes; all are float64.
 import numpy as np
 from scipy.special import erf
 
+from course_lib.checks import check_ids
+
 
 class Module:
     """The base of all layers and models; `state.py` walks its attributes."""
@@ -33,6 +35,21 @@ class Embedding(Module):
 
     def __call__(self, ids):
         return self.weight[ids]
+
+
+def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", note: str = ""):
+    """Ids for an embedding as an array, checked; `note` ends the message about ids out of range.
+
+    Raises
+    ------
+    TypeError : ids that are not integers.
+    ValueError : other axes than `axes`, or ids outside 0 ... size - 1.
+    """
+    ids = np.asarray(ids)
+    is_integer = np.issubdtype(ids.dtype, np.integer)
+    low, high = (ids.min(), ids.max()) if is_integer and ids.size else (0, 0)
+    check_ids(name, ids.shape, is_integer, low, high, size, axes, note)
+    return ids
 
 
 class LayerNorm(Module):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from course_lib.checks import check_labels
+from course_lib.numpy.layers import checked_ids
 from course_lib.outputs import LossOutput
 
 
@@ -25,14 +26,16 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
 
     Raises
     ------
-    ValueError : shapes that do not fit, or a smoothing outside [0, 1).
+    ValueError : shapes that do not fit, a smoothing outside [0, 1), labels that are neither pad_id nor 0 ... V - 1.
+    TypeError : labels that are not integers.
     """
     logits, labels = np.asarray(logits), np.asarray(labels)
     check_labels(logits.shape, labels.shape, smoothing)
     real = labels != pad_id  # (B, T)
+    labels = checked_ids("labels", np.where(real, labels, 0), logits.shape[-1], note=f", not counting pad_id={pad_id}")
     shifted = logits - logits.max(axis=-1, keepdims=True)
     log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))  # (B, T, V)
-    nll = -np.take_along_axis(log_p, np.where(real, labels, 0)[..., None], axis=-1)[..., 0]  # (B, T)
+    nll = -np.take_along_axis(log_p, labels[..., None], axis=-1)[..., 0]  # (B, T)
     losses = (1.0 - smoothing) * nll - smoothing * log_p.mean(axis=-1)
     n_tokens = real.sum()
     n = max(n_tokens, 1)

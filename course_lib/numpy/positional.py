@@ -4,7 +4,7 @@ import numpy as np
 
 from course_lib.checks import check_features, check_length, check_times
 from course_lib.numpy.layers import Linear, Module
-from course_lib.positions import harmonics, rotary_rates, sinusoidal_table
+from course_lib.positions import harmonics, made_by, rotary_rates, sinusoidal_table
 
 
 class SinusoidalPositions(Module):
@@ -85,6 +85,7 @@ def rotary(attention, base: float = 10000.0):
     A function of (q, k, v, mask=None, dropout=0.0): q (..., T, d_k), k (..., S, d_k), v (..., S, d_v), as `attention`.
     """
 
+    @made_by(rotary, attention, base)
     def rotated(q, k, v, mask=None, dropout=0.0):
         first = k.shape[-2] - q.shape[-2]
         return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, dropout)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_ids, check_pairs
+from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_pairs
 from course_lib.numpy.alignment import SCORES, weighted_mean
-from course_lib.numpy.layers import Embedding, Linear, Module
+from course_lib.numpy.layers import Embedding, Linear, Module, checked_ids
 from course_lib.numpy.rnn import CELLS, RNN, fused
 from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput
 
@@ -86,7 +86,7 @@ class Seq2Seq(Module):
         TypeError : ids that are not integers.
         """
         memory = self.encode(source_ids)
-        target_ids = _checked("target_ids", target_ids, self.target_vocab)
+        target_ids = checked_ids("target_ids", target_ids, self.target_vocab)
         check_pairs(memory.annotations.shape[:2], target_ids.shape)
         state, logits, weights = memory.state, [], []
         for t in range(target_ids.shape[1]):
@@ -97,7 +97,7 @@ class Seq2Seq(Module):
 
     def encode(self, source_ids):
         """Read the source: integers (B, S) -> Seq2SeqMemory; errors as for the call."""
-        source_ids = _checked("source_ids", source_ids, self.source_vocab)
+        source_ids = checked_ids("source_ids", source_ids, self.source_vocab)
         real = source_ids != self.pad_id
         annotations, last = self.encoder(self.source_embedding(source_ids), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
@@ -121,7 +121,7 @@ class Seq2Seq(Module):
         ------
         ValueError, TypeError : as for the call.
         """
-        y = self.target_embedding(_checked("ids", ids, self.target_vocab, "(B,)"))
+        y = self.target_embedding(checked_ids("ids", ids, self.target_vocab, "(B,)"))
         if self.order == "bahdanau":
             context, weights = self.attend(state[0], memory)
             state = self.cell(np.concatenate([y, context], axis=-1), state)
@@ -183,10 +183,3 @@ def _rows(value, rows):
     if isinstance(value, tuple):
         return tuple(_rows(part, rows) for part in value)
     return None if value is None else value[rows]
-
-
-def _checked(name, ids, size, axes="(B, T)"):
-    ids = np.asarray(ids)
-    low, high = (ids.min(), ids.max()) if ids.size else (0, 0)
-    check_ids(name, ids.shape, np.issubdtype(ids.dtype, np.integer), low, high, size, axes)
-    return ids

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from course_lib.checks import check_continuation, check_ids, check_pairs
+from course_lib.checks import check_continuation, check_pairs
 from course_lib.config import TransformerConfig
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.numpy.attention import attention
 from course_lib.numpy.decoder import Decoder
-from course_lib.numpy.layers import Embedding, Linear, Module
+from course_lib.numpy.layers import Embedding, Linear, Module, checked_ids
 from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions, rotary
 from course_lib.numpy.state import get_state, set_state
 from course_lib.numpy.transformer import Encoder
@@ -67,8 +67,8 @@ class Transformer(Module):
         ValueError : ids outside the vocabulary, wrong shapes, sequences over max_len.
         TypeError : ids that are not integers.
         """
-        source_ids = _checked("source_ids", source_ids, self.config.source_vocab)
-        target_ids = _checked("target_ids", target_ids, self.config.target_vocab)
+        source_ids = checked_ids("source_ids", source_ids, self.config.source_vocab)
+        target_ids = checked_ids("target_ids", target_ids, self.config.target_vocab)
         check_pairs(source_ids.shape, target_ids.shape)
         memory_mask = padding_mask(source_ids, self.config.pad_id)
         encoded = self.encoder(self.embed_source(source_ids), memory_mask, return_layers)
@@ -121,7 +121,7 @@ class NextLogits:
 
     def __init__(self, model, source_ids, cached: bool = True):
         self.model, self.n_read = model, 0
-        ids = _checked("source_ids", source_ids, model.config.source_vocab)
+        ids = checked_ids("source_ids", source_ids, model.config.source_vocab)
         self.memory_mask = padding_mask(ids, model.config.pad_id)
         self.memory = model.encoder(model.embed_source(ids), self.memory_mask).last_hidden
         self.caches = model.decoder.start(self.memory) if cached else None
@@ -130,7 +130,7 @@ class NextLogits:
         """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
         ids = np.asarray(ids)
         check_continuation(ids.shape, self.memory.shape[0], self.n_read)
-        ids = _checked("ids", ids, self.model.config.target_vocab)
+        ids = checked_ids("ids", ids, self.model.config.target_vocab)
         new = ids.shape[1] if self.caches is None else ids.shape[1] - self.n_read
         x = self.model.embed_target(ids)[:, -new:]
         mask = self.model.target_mask(ids, new)
@@ -180,10 +180,3 @@ def _linear_layers(module):
                 yield part
             elif isinstance(part, Module):
                 yield from _linear_layers(part)
-
-
-def _checked(name, ids, size):
-    ids = np.asarray(ids)
-    low, high = (ids.min(), ids.max()) if ids.size else (0, 0)
-    check_ids(name, ids.shape, np.issubdtype(ids.dtype, np.integer), low, high, size)
-    return ids

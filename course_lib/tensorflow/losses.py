@@ -26,6 +26,7 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
     Raises
     ------
     ValueError : shapes that do not fit, or a smoothing outside [0, 1).
+    TypeError : labels that are not integers.
     """
     logits, labels = tf.convert_to_tensor(logits), tf.convert_to_tensor(labels)
     check_labels(logits.shape, labels.shape, smoothing)

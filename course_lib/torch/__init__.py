@@ -11,6 +11,7 @@ from course_lib._extras import needed as _needed
 with _needed("torch"):
     import torch as _torch
 
+from course_lib.torch import _export  # noqa: F401 - gives the outputs their names in an exported program
 from course_lib.torch.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification, BertModel

@@ -4,11 +4,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import check_ids, check_segments
+from course_lib.checks import check_segments
 from course_lib.config import BertConfig
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
 from course_lib.torch.attention import attention
+from course_lib.torch.layers import checked_ids
 from course_lib.torch.positional import LearnedPositions
 from course_lib.torch.state import get_state, set_state
 from course_lib.torch.transformer import ACTIVATIONS, Encoder
@@ -40,8 +41,11 @@ class BertEmbeddings(nn.Module):
 
     def forward(self, ids, segments=None):
         """ids and segments (B, T) -> (B, T, d_model)."""
-        ids = _checked("ids", ids, self.vocab_size)
-        segments = torch.zeros_like(ids) if segments is None else _checked("segments", segments, self.n_segments)
+        ids = checked_ids("ids", ids, self.vocab_size, device=self.token.weight.device)
+        if segments is None:
+            segments = torch.zeros_like(ids)
+        else:
+            segments = checked_ids("segments", segments, self.n_segments, device=ids.device)
         check_segments(segments.shape, ids.shape)
         return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
 
@@ -93,7 +97,8 @@ class BertModel(Checkpoint, nn.Module):
 
         Raises
         ------
-        ValueError : ids outside the vocabulary, a sequence over max_len, wrong shapes.
+        ValueError : ids outside the vocabulary (on a CPU and outside a compiled graph; elsewhere nobody looks), a
+            sequence over max_len or without a token, wrong shapes.
         TypeError : ids that are not integers, a mask that is not boolean.
         """
         x = self.embeddings(ids, segments=segments)
@@ -161,10 +166,3 @@ def _initialise(module, std):
         nn.init.normal_(module.weight, std=std)
     if isinstance(module, nn.Linear):
         nn.init.zeros_(module.bias)
-
-
-def _checked(name, ids, size):
-    low, high = (int(ids.min()), int(ids.max())) if ids.numel() else (0, 0)
-    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
-    check_ids(name, ids.shape, is_integer, low, high, size)
-    return ids

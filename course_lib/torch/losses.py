@@ -5,6 +5,7 @@ from torch.nn import functional as F
 
 from course_lib.checks import check_labels
 from course_lib.outputs import LossOutput
+from course_lib.torch.layers import checked_ids
 
 
 def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
@@ -26,12 +27,16 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
 
     Raises
     ------
-    ValueError : shapes that do not fit, or a smoothing outside [0, 1).
+    ValueError : shapes that do not fit, a smoothing outside [0, 1), labels that are neither pad_id nor 0 ... V - 1
+        (on a CPU and outside a compiled graph; elsewhere nobody looks).
+    TypeError : labels that are not integers.
     """
     check_labels(logits.shape, labels.shape, smoothing)
     real = labels != pad_id  # (B, T)
-    log_p = F.log_softmax(logits, dim=-1)  # (B, T, V)
-    nll = -log_p.gather(-1, torch.where(real, labels, 0)[..., None])[..., 0]  # (B, T)
+    labels = checked_ids("labels", labels.where(real, 0), logits.shape[-1], note=f", not counting pad_id={pad_id}")
+    dtype = torch.promote_types(logits.dtype, torch.float32)  # half precision adds up neither exactly nor far enough
+    log_p = F.log_softmax(logits, dim=-1, dtype=dtype)  # (B, T, V)
+    nll = -log_p.gather(-1, labels.long()[..., None])[..., 0]  # (B, T)
     losses = nll if smoothing == 0.0 else (1.0 - smoothing) * nll - smoothing * log_p.mean(-1)
     n_tokens = real.sum()
     n = n_tokens.clamp(min=1)

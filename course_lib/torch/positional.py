@@ -4,10 +4,11 @@ import torch
 from torch import nn
 
 from course_lib.checks import check_features, check_length, check_times
-from course_lib.positions import harmonics, rotary_rates, sinusoidal_table
+from course_lib.positions import harmonics, made_by, rotary_rates, sinusoidal_table
+from course_lib.torch.layers import ComputedTable
 
 
-class SinusoidalPositions(nn.Module):
+class SinusoidalPositions(ComputedTable):
     """x + sinusoids of the position; nothing is learned.
 
     Raises
@@ -18,8 +19,10 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, d_model: int, max_len: int = 512):
         super().__init__()
         self.d_model, self.max_len = d_model, max_len
-        table = torch.tensor(sinusoidal_table(max_len, d_model), dtype=torch.get_default_dtype())
-        self.register_buffer("table", table, persistent=False)
+        self.fill()
+
+    def compute(self):
+        return sinusoidal_table(self.max_len, self.d_model)
 
     def forward(self, x):
         """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""
@@ -88,6 +91,7 @@ def rotary(attention, base: float = 10000.0):
     A function of (q, k, v, mask=None, dropout=0.0): q (..., T, d_k), k (..., S, d_k), v (..., S, d_v), as `attention`.
     """
 
+    @made_by(rotary, attention, base)
     def rotated(q, k, v, mask=None, dropout=0.0):
         first = k.shape[-2] - q.shape[-2]
         return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, dropout)
@@ -116,7 +120,7 @@ class TimeModulation(nn.Module):
     def __init__(self, d_model: int, n_harmonics: int = 16, longest: float = 1.0):
         super().__init__()
         self.d_model = d_model
-        self.register_buffer("rates", torch.as_tensor(harmonics(n_harmonics, longest)), persistent=False)
+        self.rates = harmonics(n_harmonics, longest)  # no buffer: half precision would bend the angles
         self.linear = nn.Linear(2 * n_harmonics, 2 * d_model)
         with torch.no_grad():
             self.linear.bias.zero_()[:d_model] = 1.0
@@ -138,7 +142,7 @@ class TimeModulation(nn.Module):
         ValueError : another shape.
         """
         check_times(x.shape, times.shape, self.d_model)
-        angles = times[..., None] * self.rates  # (B, T, n_harmonics)
+        angles = times[..., None] * torch.as_tensor(self.rates, device=times.device)  # (B, T, n_harmonics)
         modulation = self.linear(torch.cat([angles.sin(), angles.cos()], dim=-1).to(x.dtype))  # (B, T, 2 d_model)
         scale, shift = modulation.chunk(2, dim=-1)
         return scale * x + shift

@@ -6,9 +6,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_ids, check_pairs
+from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_pairs
 from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput
 from course_lib.torch.alignment import SCORES, weighted_mean
+from course_lib.torch.layers import checked_ids
 from course_lib.torch.rnn import CELLS, RNN, fused
 
 
@@ -89,11 +90,12 @@ class Seq2Seq(nn.Module):
 
         Raises
         ------
-        ValueError : ids outside the vocabulary, wrong shapes, no step at all.
+        ValueError : ids outside the vocabulary (on a CPU and outside a compiled graph; elsewhere nobody looks), wrong
+            shapes, no step at all.
         TypeError : ids that are not integers.
         """
         memory = self.encode(source_ids)
-        target_ids = _checked("target_ids", target_ids, self.target_vocab)
+        target_ids = checked_ids("target_ids", target_ids, self.target_vocab, device=memory.annotations.device)
         check_pairs(memory.annotations.shape[:2], target_ids.shape)
         y = self.dropout(self.target_embedding(target_ids))  # (B, T, d_model)
         if self.score is None:
@@ -129,7 +131,7 @@ class Seq2Seq(nn.Module):
 
     def encode(self, source_ids):
         """Read the source: integers (B, S) -> Seq2SeqMemory; errors as for the call."""
-        source_ids = _checked("source_ids", source_ids, self.source_vocab)
+        source_ids = checked_ids("source_ids", source_ids, self.source_vocab, device=self.out_proj.weight.device)
         real = source_ids != self.pad_id
         annotations, last = self.encoder(self.dropout(self.source_embedding(source_ids)), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
@@ -153,7 +155,7 @@ class Seq2Seq(nn.Module):
         ------
         ValueError, TypeError : as for the call.
         """
-        y = self.dropout(self.target_embedding(_checked("ids", ids, self.target_vocab, "(B,)")))
+        y = self.dropout(self.target_embedding(checked_ids("ids", ids, self.target_vocab, "(B,)")))
         if self.order == "bahdanau":
             context, weights = self.attend(state[0], memory)
             state = self.cell(torch.cat([y, context], dim=-1), state)
@@ -205,7 +207,7 @@ class NextLogits:
             for t in range(self.n_read, ids.shape[1]):
                 logits, self.state, _ = self.model.step(ids[:, t], self.state, self.memory)
         self.n_read = ids.shape[1]
-        return logits.cpu().numpy()
+        return logits.float().cpu().numpy()
 
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
@@ -231,10 +233,3 @@ def _rows(value, rows):
     if isinstance(value, tuple):
         return tuple(_rows(part, rows) for part in value)
     return None if value is None else value[rows]
-
-
-def _checked(name, ids, size, axes="(B, T)"):
-    low, high = (int(ids.min()), int(ids.max())) if ids.numel() else (0, 0)
-    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
-    check_ids(name, ids.shape, is_integer, low, high, size, axes)
-    return ids

@@ -2,13 +2,17 @@
 
 import numpy as np
 import torch
+from torch import nn
 
 from course_lib.weights import match
 
 
 def get_state(module) -> dict[str, np.ndarray]:
-    """The weights as {dotted name: copy of the array}; matrices are (d_out, d_in)."""
-    return {name: value.detach().cpu().numpy().copy() for name, value in module.named_parameters()}
+    """The weights as {dotted name: copy of the array}; matrices are (d_out, d_in), bfloat16 comes as float32.
+
+    The names are those of the model itself, also when it or a part of it is compiled or wrapped for several devices.
+    """
+    return {name: _array(value) for name, value in _parameters(module).items()}
 
 
 def set_state(module, state, partial: bool = False) -> None:
@@ -23,8 +27,27 @@ def set_state(module, state, partial: bool = False) -> None:
     ------
     CheckpointError : a name missing (unless partial) or unknown, or a wrong shape; nothing is changed then.
     """
-    parameters = dict(module.named_parameters())
+    parameters = _parameters(module)
     expected = {name: tuple(value.shape) for name, value in parameters.items()}
     with torch.no_grad():
         for name, value in match(expected, state, new=("",) if partial else ()).items():
-            parameters[name].copy_(torch.from_numpy(np.array(value, order="C")))  # a copy: some are read-only
+            parameters[name].copy_(_tensor(value))
+
+
+def _parameters(module):
+    if isinstance(module, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+        module = module.module
+    return {name.replace("_orig_mod.", ""): value for name, value in module.named_parameters()}
+
+
+def _tensor(value):
+    if isinstance(value, torch.Tensor):
+        return value
+    value = np.array(value, order="C")  # a copy: some are read-only
+    return torch.from_numpy(value.astype(np.float32) if value.dtype.name == "bfloat16" else value)
+
+
+def _array(value):
+    value = value.detach().cpu()
+    # NumPy has no bfloat16; float32 holds each of its numbers exactly
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy().copy()

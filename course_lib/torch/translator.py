@@ -7,11 +7,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import check_continuation, check_ids, check_pairs
+from course_lib.checks import check_continuation, check_pairs
 from course_lib.config import TransformerConfig
 from course_lib.outputs import LayerCache, TransformerOutput
 from course_lib.torch.attention import attention
 from course_lib.torch.decoder import Decoder
+from course_lib.torch.layers import checked_ids
 from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, rotary
 from course_lib.torch.state import get_state, set_state
@@ -63,11 +64,13 @@ class Transformer(nn.Module):
 
         Raises
         ------
-        ValueError : ids outside the vocabulary, wrong shapes, sequences over max_len.
+        ValueError : ids outside the vocabulary (on a CPU and outside a compiled graph; elsewhere nobody looks), wrong
+            shapes, sequences over max_len.
         TypeError : ids that are not integers.
         """
-        source_ids = _checked("source_ids", source_ids, self.config.source_vocab)
-        target_ids = _checked("target_ids", target_ids, self.config.target_vocab)
+        device = self.source_embedding.weight.device
+        source_ids = checked_ids("source_ids", source_ids, self.config.source_vocab, device=device)
+        target_ids = checked_ids("target_ids", target_ids, self.config.target_vocab, device=device)
         check_pairs(source_ids.shape, target_ids.shape)
         memory_mask = padding_mask(source_ids, self.config.pad_id)
         encoded = self.encoder(self.embed_source(source_ids), memory_mask, return_layers)
@@ -122,7 +125,7 @@ class NextLogits:
         self.model, self.n_read = model, 0
         with self._inference():
             ids = torch.as_tensor(source_ids, device=model.source_embedding.weight.device)
-            ids = _checked("source_ids", ids, model.config.source_vocab)
+            ids = checked_ids("source_ids", ids, model.config.source_vocab)
             self.memory_mask = padding_mask(ids, model.config.pad_id)
             self.memory = model.encoder(model.embed_source(ids), self.memory_mask).last_hidden
             self.caches = model.decoder.start(self.memory) if cached else None
@@ -131,7 +134,7 @@ class NextLogits:
         """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
         ids = torch.as_tensor(ids, device=self.memory.device)
         check_continuation(ids.shape, self.memory.shape[0], self.n_read)
-        ids = _checked("ids", ids, self.model.config.target_vocab)
+        ids = checked_ids("ids", ids, self.model.config.target_vocab)
         with self._inference():
             new = ids.shape[1] if self.caches is None else ids.shape[1] - self.n_read
             x = self.model.embed_target(ids)[:, -new:]
@@ -195,12 +198,3 @@ def _initialise(module):
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
         nn.init.zeros_(module.bias)
-
-
-def _checked(name, ids, size):
-    low = high = 0
-    if ids.device.type == "cpu" and ids.numel():  # elsewhere, looking at the ids would make the device wait
-        low, high = int(ids.min()), int(ids.max())
-    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
-    check_ids(name, ids.shape, is_integer, low, high, size)
-    return ids

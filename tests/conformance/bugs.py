@@ -34,7 +34,7 @@ RNN, SEQ2SEQ, RNN_ERRORS = "test_rnn_values.py", "test_seq2seq_values.py", "test
 TRANSLATE, SCHEDULES, UNIT_TRANSFORMER = "test_translate.py", "../training/test_schedules.py", "../unit/test_transformer_config.py"
 ALL = ("numpy", "torch", "tensorflow")
 TRAINING = ("torch", "tensorflow")
-OWN_MASKS = "test_framework_masks.py"
+OWN_MASKS, IDIOMS = "test_framework_masks.py", "test_torch_idioms.py"
 UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
 UNIT_FILES, TOKENIZATION = "../unit/test_files.py", "../data/test_tokenization.py"
 
@@ -307,6 +307,23 @@ BUGS = [
     Bug("PyTorch's causal mask shows one token of the future", "torch/masks.py", "(s <= t)", "(s <= t + 1)", OWN_MASKS, "torch"),
     Bug("PyTorch's causal mask puts the queries first", "torch/masks.py", "torch.arange(n_keys - n_queries, n_keys)",
         "torch.arange(n_queries)", OWN_MASKS, "torch"),
+    Bug("ids are looked at inside vmap and on meta", "torch/layers.py", "    try:\n        return int(ids.min()), int(ids.max())\n    except RuntimeError:  # a tensor without values of its own, as those inside `torch.vmap`\n        return 0, 0\n", "    return int(ids.min()), int(ids.max())\n", IDIOMS, "vmap"),
+    Bug("ids are looked at in a graph", "torch/layers.py", "torch.compiler.is_compiling() or torch.jit.is_tracing() or ", "", IDIOMS, "compiled_whole and bert"),
+    Bug("ids are read back from a device", "torch/layers.py", 'ids.device.type != "cpu" or ', "", IDIOMS, "looked_at"),
+    Bug("a table without numbers after to_empty", "torch/layers.py", "        self.fill(self.table.dtype, self.table.device)\n", "", IDIOMS, "meta or tables"),
+    Bug("a table stays on meta", "torch/layers.py", 'if self.table.is_meta and local_metadata.get("assign_to_params_buffers"):', "if False:", IDIOMS, "meta and assign"),
+    Bug("a copied rotary attention forgets its base", "positions.py", "return self.maker, self.arguments", "return self.maker, self.arguments[:1]", IDIOMS, "its_base"),
+    Bug("the loss is added up in half precision", "torch/losses.py", "torch.promote_types(logits.dtype, torch.float32)", "logits.dtype", IDIOMS, "large_batch"),
+    Bug("a compiled model's names", "torch/state.py", 'name.replace("_orig_mod.", "")', "name", IDIOMS, "wrapped"),
+    Bug("a model on several devices has names of its own", "torch/state.py", "        module = module.module\n", "        pass\n", IDIOMS, "wrapped"),
+    Bug("bfloat16 is unknown to NumPy", "torch/state.py", "value.float() if value.dtype == torch.bfloat16 else value", "value", IDIOMS, "go_out_and_in"),
+    Bug("decoding in half precision", "torch/seq2seq.py", "logits.float().cpu()", "logits.cpu()", IDIOMS, "decoding"),
+    Bug("lengths are written out at every call", "checks.py", "    if min(len(q), len(k), len(v)) < 2:\n", "    _show_all(q, k, v)\n    if min(len(q), len(k), len(v)) < 2:\n", IDIOMS, "compiled_whole and encoder"),
+    *in_each("labels outside the vocabulary", {
+        "numpy": ('checked_ids("labels", np.where(real, labels, 0), logits.shape[-1]', 'checked_ids("labels", np.where(real, labels % logits.shape[-1], 0), logits.shape[-1]'),
+        "torch": ('checked_ids("labels", labels.where(real, 0), logits.shape[-1]', 'checked_ids("labels", labels.where(real, 0) % logits.shape[-1], logits.shape[-1]'),
+    }, "losses", ERRORS, "labels"),
+    Bug("a BERT without a token", "checks.py", "if ids_shape[1] == 0:", "if False:", ERRORS, "test_bert and token"),
     Bug("padding taken for a mask of queries", "checks.py", "mask[0] == scores[0] > 1:", "mask[0] == scores[0] > 99:", OWN_MASKS, "two_things"),
     Bug("a mask of four axes is refused, too", "checks.py", "len(mask) in (2, 3) and mask[0] is not None", "mask[0] is not None", PROPERTIES, "padded"),
     Bug("padding mask the wrong way round", "masks.py", "(ids != pad_id)", "(ids == pad_id)", PROPERTIES, "padded"),

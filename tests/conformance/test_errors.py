@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import states
+from backends import NUMPY, TORCH
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
@@ -191,6 +192,7 @@ BERT = {
     "float ids": ([[1.0, 2.0]], {}, TypeError, "ids must be integers"),
     "boolean ids": ([[True, False]], {}, TypeError, "ids must be integers"),
     "no batch axis": ([1, 2], {}, ValueError, r"ids must have shape \(B, T\), got \(2\)"),
+    "no token": (np.zeros((2, 0), int), {}, ValueError, r"at least one token in each sequence, got \(2, 0\)"),
     "one sequence too long": ([[1] * 8], {}, ValueError, "8 tokens is over the maximum of 7"),
     "segment over the number": (
         [[1, 2]],
@@ -230,11 +232,29 @@ def test_bert(backend, name, case):
         backend.call(backend.make(name, CONFIG), np.array(ids), **keywords)
 
 
+@pytest.mark.parametrize("label", [-1, -100, 6, 1000])
+@pytest.mark.parametrize("pad_id", [0, 3])
+@pytest.mark.parametrize("backend", [NUMPY, TORCH], ids=repr)
+def test_labels_outside_the_vocabulary(backend, label, pad_id):
+    """-1 would read the last class in NumPy; -100 is what other libraries leave out."""
+    labels = np.array([[1, label, pad_id]])
+    message = rf"(?s)labels must lie in 0 \.\.\. 5, got ids from .*{label}.*not counting pad_id={pad_id}"
+    with pytest.raises(ValueError, match=message):
+        backend.call(backend.function("cross_entropy"), zeros(1, 3, 6), labels, pad_id=pad_id)
+    kept = backend.call(backend.function("cross_entropy"), zeros(1, 3, 6), labels, pad_id=label)
+    assert kept.n_tokens == 2
+    assert_allclose(kept.loss, np.log(6), rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", [NUMPY, TORCH], ids=repr)
+def test_labels_that_are_no_integers(backend):
+    with pytest.raises(TypeError, match="labels must be integers"):
+        backend.call(backend.function("cross_entropy"), zeros(1, 3, 6), np.ones((1, 3)))
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A good checkpoint, to be damaged."""
-    from backends import NUMPY
-
     model = NUMPY.make("BertModel", CONFIG, state=states.random_state(states.bert(CONFIG)))
     model.save_pretrained(tmp_path)
     return tmp_path

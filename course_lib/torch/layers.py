@@ -1,0 +1,70 @@
+"""What several modules share: ids on their way into an embedding, and tables that are computed and not learned."""
+
+import torch
+from torch import nn
+
+from course_lib.checks import check_ids
+
+
+def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, note: str = ""):
+    """Ids as an embedding takes them: a tensor of int64 or int32, checked.
+
+    Parameters
+    ----------
+    name : of the argument, for the messages
+    ids : a tensor; or a NumPy array or a list, which become a tensor on `device`
+    size : how many ids there are
+    axes : the axes that they must have
+    note : the end of the message about ids out of range
+
+    Raises
+    ------
+    TypeError : ids that are not integers.
+    ValueError : other axes, or ids outside 0 ... size - 1, where looking at them costs nothing.
+    """
+    if not isinstance(ids, torch.Tensor):
+        ids = torch.as_tensor(ids, device=device)
+    is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
+    if is_integer and ids.dtype not in (torch.int64, torch.int32):
+        ids = ids.long()
+    low, high = _extremes(ids) if is_integer else (0, 0)
+    check_ids(name, ids.shape, is_integer, low, high, size, axes, note)
+    return ids
+
+
+def _extremes(ids):
+    """The smallest and the largest of integers; 0 and 0 when nobody can look, or when it would hold up a device."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or ids.device.type != "cpu" or not ids.numel():
+        return 0, 0
+    try:
+        return int(ids.min()), int(ids.max())
+    except RuntimeError:  # a tensor without values of its own, as those inside `torch.vmap`
+        return 0, 0
+
+
+class ComputedTable(nn.Module):
+    """A module with a buffer `table` that is computed and not learned, so that no state dict holds it.
+
+    A module that was built on the meta device gets its weights from a state dict, after `to_empty` or by `assign=True`.
+    The table would stay without numbers. It is computed anew whenever the module is moved, and when a state dict is
+    assigned to one without numbers.
+    """
+
+    def compute(self):
+        """The table as a float64 NumPy array."""
+        raise NotImplementedError
+
+    def fill(self, dtype=None, device=None):
+        """Compute the table, in the default dtype and on the default device when None."""
+        table = torch.tensor(self.compute(), dtype=dtype or torch.get_default_dtype(), device=device)
+        self.register_buffer("table", table, persistent=False)
+
+    def _apply(self, fn, recurse=True):
+        super()._apply(fn, recurse)
+        self.fill(self.table.dtype, self.table.device)
+        return self
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, *arguments):
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *arguments)
+        if self.table.is_meta and local_metadata.get("assign_to_params_buffers"):
+            self.fill(self.table.dtype)
