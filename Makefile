@@ -29,8 +29,8 @@ test: ready      ## check the style, then run every test
 	@$(PY) -m pytest $(ARGS)
 
 lab: ready       ## open the lectures in JupyterLab
-	@$(PY) -m course_lib.kernel register
-	@cd notebooks && "$(BIN)/jupyter" lab $(ARGS)
+	@$(PY) -m course_lib.kernel register || true
+	@$(PY) .ci/lab.py $(ARGS)
 
 notebooks: ready ## run lectures again in place: NAMES="03-self-attention ...", all by default
 	@$(PY) tests/execute.py $(NAMES)

@@ -128,21 +128,31 @@ def registered(folder: Path) -> dict[str, dict]:
 def register(kernels: list[Kernel], user: bool = False, prefix: str | None = None) -> Path:
     """Write a kernelspec for each of ``kernels`` and remove ours that are not among them; return the folder.
 
-    Running it twice changes nothing. Raises PermissionError where the folder may not be written.
+    Running it twice changes nothing. Raises OSError (PermissionError, for one) where a kernelspec that is not there
+    yet cannot be written.
     """
     from ipykernel.kernelspec import install
 
     folder = kernels_folder(user, prefix)
     for kernel in kernels:
-        install(
-            kernel_name=kernel.name,
-            display_name=kernel.display_name,
-            env=dict(kernel.env),
-            user=user,
-            prefix=None if user else (prefix or sys.prefix),
-        )
+        try:
+            install(
+                kernel_name=kernel.name,
+                display_name=kernel.display_name,
+                env=dict(kernel.env),
+                user=user,
+                prefix=None if user else (prefix or sys.prefix),
+            )
+        except OSError:
+            if not _current(registered(folder).get(kernel.name), kernel):  # a course on a read-only disk has its own
+                raise
     _remove(registered(folder).keys() - {kernel.name for kernel in kernels}, folder)
     return folder
+
+
+def _current(spec: dict | None, kernel: Kernel) -> bool:
+    """Whether a kernelspec of ours starts this Python on that kernel's device."""
+    return bool(spec) and spec.get("env") == kernel.env and (spec.get("argv") or [None])[0] == sys.executable
 
 
 def unregister(user: bool = False, prefix: str | None = None) -> list[str]:
@@ -171,10 +181,10 @@ def _list(kernels: list[Kernel], note: str, folder: Path) -> None:
         spec = specs.pop(kernel.name, None)
         if spec is None:
             state = "not registered"
-        elif spec.get("env") != kernel.env or (spec.get("argv") or [None])[0] != sys.executable:
-            state = "registered for another Python or device: register again"
-        else:
+        elif _current(spec, kernel):
             state = "registered"
+        else:
+            state = "registered for another Python or device: register again"
         print(f"  {kernel.name:<{width}}  {kernel.display_name}: {state}")
     for name in specs:
         print(f"  {name:<{width}}  registered, but its device is gone: register again")

@@ -168,6 +168,20 @@ def test_without_permission(smi, tmp_path, monkeypatch, capsys):
     assert "(Permission denied): give --user, or --prefix" in capsys.readouterr().err
 
 
+def test_what_is_registered_already_need_not_be_written_again(smi, tmp_path, monkeypatch):
+    """`make lab` of a course that an administrator set up on a disk that is read-only for its users."""
+    smi("")
+    assert kernel.main(["register", "--prefix", str(tmp_path)]) == 0
+
+    def refuse(**kwargs):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("ipykernel.kernelspec.install", refuse)
+    assert kernel.main(["register", "--prefix", str(tmp_path)]) == 0
+    smi(ONE)
+    assert kernel.main(["register", "--prefix", str(tmp_path)]) == 1
+
+
 def test_the_registered_kernel_starts_and_carries_its_environment(smi, tmp_path, monkeypatch):
     smi(ONE)
     kernel.main(["register", "--prefix", str(tmp_path)])

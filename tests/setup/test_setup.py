@@ -7,8 +7,10 @@ that lies in the checkout, so that nothing is fetched from anywhere.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TOOLS = "sh basename cat cksum dirname grep rm sed tail".split()
+FOLDER = "мой курс, übung 注意"  # as people name theirs
 
 PYPROJECT = """\
 [build-system]
@@ -36,6 +39,7 @@ test = []
 """
 
 BACKEND = """\
+import time
 import zipfile
 from pathlib import Path
 
@@ -43,6 +47,9 @@ NAME = "attention_course-0"
 
 
 def build_editable(folder, config_settings=None, metadata_directory=None):
+    if Path("wait").exists():
+        Path("wait").unlink()
+        time.sleep(60)
     if Path("break").exists():
         raise OSError(28, Path("break").read_text())
     wheel = f"{NAME}-py3-none-any.whl"
@@ -113,13 +120,13 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path):
-    return Checkout(tmp_path / "a course")  # with a space, as folders have
+    return Checkout(tmp_path / FOLDER)
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A checkout whose .venv is there; making one takes seconds."""
-    checkout = Checkout(tmp_path_factory.mktemp("shared") / "a course")
+    checkout = Checkout(tmp_path_factory.mktemp("shared") / FOLDER)
     assert checkout.installs()
     return checkout
 
@@ -151,8 +158,31 @@ def test_pythons_that_are_too_old_or_too_new(checkout):
     for name, version in {"python3": "3.8.18", "python": "3.14.0"}.items():
         checkout.program(name, f'case "$2" in *version_info*) exit 1 ;; *) echo {version} ;; esac')
     sentence = advice(checkout.setup())
-    assert "(python3 is 3.8.18, python is 3.14.0)" in sentence
+    shim = f'{checkout.environ["PATH"]}/python3.13 does not run and says "pyenv: python3.13: command not found"'
+    assert f"({shim}, python3 is 3.8.18, python is 3.14.0)" in sentence
     assert not (checkout.folder / ".venv").exists()
+
+
+def test_a_chosen_python_that_is_a_shim_of_nothing_is_quoted(checkout):
+    checkout.program("python3.12", "exit 0")  # there, but not asked for
+    words = "\\npyenv: python3.13: command not found\\n\\nIt exists in: 3.13.1\\n"
+    checkout.program("python3.13", f"printf '{words}' >&2; exit 127")
+    sentence = advice(checkout.setup(PYTHON="python3.13"))
+    assert 'python3.13 does not run and says "pyenv: python3.13: command not found"' in sentence
+    assert "choose another with PYTHON=" in sentence and "`pyenv local VERSION`" in sentence
+
+
+def test_a_chosen_python_that_is_not_there(checkout):
+    checkout.program("python3.12", "exit 0")
+    assert advice(checkout.setup(PYTHON="python3.99")).startswith("There is no program python3.99: give PYTHON= ")
+
+
+def test_a_chosen_python_in_a_folder_with_a_space(checkout):
+    (checkout.folder / "my pythons").mkdir()
+    python = checkout.folder / "my pythons" / "python"
+    python.write_text('#!/bin/sh\ncase "$2" in *version_info*) exit 1 ;; *) echo 3.8.18 ;; esac\n')
+    python.chmod(0o755)
+    assert f"({python} is 3.8.18)" in advice(checkout.setup(PYTHON=str(python)))
 
 
 def test_a_python_without_venv(checkout):
@@ -224,9 +254,57 @@ def test_an_index_that_lacks_a_package_is_not_blamed_on_the_network(prepared, tm
     assert "could not install the packages (Could not find a version that satisfies" in advice(done)
 
 
-def test_a_full_disk(prepared):
+@pytest.mark.parametrize("words", ["No space left on device", "Disk quota exceeded"])
+def test_a_full_disk(prepared, words):
+    (prepared.folder / "break").write_text(words)
+    sentence = advice(prepared.setup(PYTHON=sys.executable, TMPDIR=str(prepared.folder)))
+    assert sentence.startswith("The disk is full: make room")
+    assert re.search(rf"takes about 5 GB .*: {re.escape(str(prepared.folder))} has [\d.]+ GB left\.$", sentence)
+
+
+def test_a_full_disk_of_temporary_files_is_named(prepared):
     (prepared.folder / "break").write_text("No space left on device")
-    assert advice(prepared.setup(PYTHON=sys.executable)).startswith("The disk is full: make room")
+    elsewhere = "/proc" if Path("/proc/self").exists() else "/dev"  # never on the disk of the checkout
+    sentence = advice(prepared.setup(PYTHON=sys.executable, TMPDIR=elsewhere))
+    here = re.escape(str(prepared.folder))
+    assert re.search(rf"{here} has [\d.]+ GB left, {elsewhere} has [\d.]+ GB left", sentence)
+    assert "TMPDIR=/another/folder" in sentence
+
+
+@pytest.mark.parametrize(
+    ("error", "start"),
+    [
+        ("[Errno 28] No space left on device", "The disk is full: make room"),
+        ("[Errno 30] Read-only file system: 'x'", "Python could not make "),
+    ],
+)
+def test_where_not_even_a_venv_can_be_made(checkout, error, start):
+    checkout.program("python3.11", f"""[ "$2" != venv ] || {{ echo "Error: {error}"; exit 1; }}""")
+    sentence = advice(checkout.setup())
+    assert sentence.startswith(start) and (error in sentence or "5 GB" in sentence)
+    assert not (checkout.folder / ".venv.log").exists()
+
+
+def test_an_interrupted_set_up_says_so_and_is_taken_up_again(prepared):
+    (prepared.folder / "wait").touch()
+    running = subprocess.Popen(
+        ["sh", ".ci/setup"],
+        cwd=prepared.folder,
+        env=prepared.environ | {"PYTHON": sys.executable},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C reaches every process of the terminal, and only this one's here
+    )
+    while (prepared.folder / "wait").exists():
+        assert running.poll() is None
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said.strip().splitlines()[-1].startswith("Interrupted: run the same command again")
+    assert not (prepared.folder / ".venv" / ".installed").exists()
+    assert prepared.installs()
 
 
 def offer_torch(index, version):
@@ -271,9 +349,9 @@ def test_without_a_gpu_torch_comes_without_cuda(prepared, tmp_path):
         (prepared.folder / "constraints.txt").write_text("")
 
 
-def conda(checkout, name, has_course=True, base=False):
+def conda(checkout, name, has_course=True, base=False, folder="conda"):
     """Make a fake conda environment and activate it."""
-    prefix = checkout.folder.parent / "conda" / name
+    prefix = checkout.folder.parent / f"{folder} envs" / name
     (prefix / "conda-meta").mkdir(parents=True)
     (prefix / "bin").mkdir()
     if base:
@@ -307,3 +385,16 @@ def test_an_unfinished_conda_environment_says_how_to_finish_it(checkout):
 def test_the_base_environment_and_others_are_left_alone(checkout, name, has_course, base):
     conda(checkout, name, has_course, base)
     assert checkout.setup("--bin").stdout == f"{checkout.folder}/.venv/bin\n"
+
+
+@pytest.mark.parametrize("target", ["lint", "lab ARGS=--no-browser", "bench"])
+def test_make_runs_in_such_a_folder(checkout, target):
+    shutil.copy(ROOT / "Makefile", checkout.folder)
+    prefix = conda(checkout, "attention-course", folder=FOLDER)
+    (prefix / "bin" / "python").write_text("#!/bin/sh\n[ \"$1\" = -c ] || printf '%s\\n' \"$0\" \"$@\"\n")
+    make = [shutil.which("make"), "--no-print-directory", *target.split()]
+    said = subprocess.check_output(make, cwd=checkout.folder, env=checkout.environ, text=True).splitlines()
+    wanted = {"lint": {"ruff"}, "bench": {"tests/benchmarks/run.py"}, "lab": {"course_lib.kernel", ".ci/lab.py"}}
+    script = wanted[target.split()[0]]
+    assert said.count(str(prefix / "bin" / "python")) == len(script)
+    assert script < set(said)

@@ -1,0 +1,59 @@
+"""Open the lectures in JupyterLab: what `make lab` does; its arguments go to `jupyter lab`.
+
+JupyterLab says forty lines before its address, and the reader needs the address: errors and what JupyterLab calls
+critical (the address is) come to the terminal, all else to a log file. One that runs already is opened.
+"""
+
+import json
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+from jupyter_core.paths import jupyter_runtime_dir
+from jupyter_server.serverapp import list_running_servers
+
+HERE = Path(__file__).resolve().parent
+NOTEBOOKS = HERE.parent / "notebooks"
+
+
+def running():
+    """The address of a JupyterLab that shows the lectures of this checkout, or None."""
+    for server in list_running_servers():
+        if os.path.realpath(server["root_dir"]) == str(NOTEBOOKS):
+            token = f"?token={server['token']}" if server["token"] else ""
+            return f"{server['url']}lab{token}"
+    return None
+
+
+def log_to(file):
+    """JupyterLab's logging: errors to the terminal, everything to `file`."""
+    handlers = {
+        "console": {"level": "ERROR"},
+        "file": {"class": "logging.FileHandler", "filename": str(file), "formatter": "console", "level": "INFO"},
+    }
+    both = {"handlers": ["console", "file"]}
+    return {"handlers": handlers, "loggers": {"ServerApp": both, "LabApp": both}}
+
+
+def main(arguments):
+    """Open JupyterLab; return only if it runs already."""
+    address = None if arguments else running()
+    if address:
+        print(f"JupyterLab runs already: {address}\nCtrl-C in its own terminal stops it.")
+        webbrowser.open(address)
+        return 0
+    runtime = Path(jupyter_runtime_dir())
+    runtime.mkdir(parents=True, exist_ok=True)
+    log = runtime / "attention-course-lab.log"
+    log.unlink(missing_ok=True)
+    print(f"Starting JupyterLab; Ctrl-C, twice, stops it. Its log: {log}", flush=True)
+    os.chdir(NOTEBOOKS)
+    folders = [str(HERE / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH")]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
+    quiet = f"--Application.logging_config={json.dumps(log_to(log))}"
+    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", quiet, *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
