@@ -29,14 +29,40 @@ def padded(sequences: Sequence[np.ndarray], pad_id: int = 0, multiple: int = 1) 
     Raises
     ------
     ValueError : no sequence, or an empty one.
+    TypeError : something other than integers, such as texts.
     """
-    if len(sequences) == 0 or min(map(len, sequences)) == 0:
+    lengths = _lengths("sequences", sequences)
+    if lengths.size == 0 or lengths.min() == 0:
         raise ValueError("a batch needs at least one sequence, and every sequence at least one token")
+    return _stacked(sequences, pad_id, multiple)
+
+
+def _stacked(sequences, pad_id: int, multiple: int) -> np.ndarray:
     longest = -(-max(map(len, sequences)) // multiple) * multiple
     ids = np.full((len(sequences), longest), pad_id, dtype=np.int64)  # (B, T)
     for row, sequence in zip(ids, sequences, strict=True):
         row[: len(sequence)] = sequence
     return ids
+
+
+def _lengths(name: str, sequences) -> np.ndarray:
+    """The length of each sequence, int64 (N,); TypeError for what is not integers, ValueError for several axes."""
+    if isinstance(sequences, str) or not hasattr(sequences, "__len__"):
+        raise TypeError(f"{name} must be many arrays of token ids, got {type(sequences).__name__}")
+    lengths = np.empty(len(sequences), dtype=np.int64)
+    for i, ids in enumerate(sequences):
+        if type(ids) is np.ndarray and ids.ndim == 1 and ids.dtype.kind in "iu":  # the usual case, 100,000 times
+            lengths[i] = len(ids)
+            continue
+        if ids is None or isinstance(ids, str):
+            raise TypeError(f"{name}[{i}] is {ids!r:.40}, not token ids; encode the texts by a tokenizer first")
+        array = ids if hasattr(ids, "dtype") else np.asarray(ids)
+        if len(array.shape) != 1:
+            raise ValueError(f"{name}[{i}] must have shape (length,), got {tuple(array.shape)}")
+        lengths[i] = len(array)
+        if "int" not in str(array.dtype) and len(array):
+            raise TypeError(f"{name}[{i}] must be integers, got {array.dtype}")
+    return lengths
 
 
 class Batches(Sequence):
@@ -57,6 +83,7 @@ class Batches(Sequence):
     Raises
     ------
     ValueError : no sequences, an empty one, or a size below one.
+    TypeError : something other than integers, such as texts.
     """
 
     def __init__(
@@ -70,7 +97,7 @@ class Batches(Sequence):
         for name, value in (("batch_size", batch_size), ("multiple", multiple)):
             if value < 1:
                 raise ValueError(f"{name} must be 1 or more, got {value}")
-        lengths = np.array([len(sequence) for sequence in sequences])
+        lengths = _lengths("sequences", sequences)
         if lengths.size == 0 or lengths.min() == 0:
             raise ValueError("there must be at least one sequence, and every sequence needs at least one token")
         self.sequences, self.pad_id, self.multiple = sequences, pad_id, multiple
@@ -88,13 +115,15 @@ class Batches(Sequence):
 
     def __getitem__(self, i: int) -> Batch:
         rows = self.groups[i]
-        return Batch(padded([self.sequences[row] for row in rows], self.pad_id, self.multiple), rows)
+        return Batch(_stacked([self.sequences[row] for row in rows], self.pad_id, self.multiple), rows)
 
     def __iter__(self) -> Iterator[Batch]:
         return (self[i] for i in range(len(self)))
 
 
-def epochs_of(sequences: Sequence[np.ndarray], epochs: int, batch_size: int, seed: int) -> list[Batches]:
+def epochs_of(
+    sequences: Sequence[np.ndarray], epochs: int, batch_size: int, seed: int, pad_id: int = 0
+) -> list[Batches]:
     """The batches of each epoch in turn, each in an order of its own; every framework trains on these.
 
     Raises
@@ -103,7 +132,7 @@ def epochs_of(sequences: Sequence[np.ndarray], epochs: int, batch_size: int, see
     """
     if epochs < 1:
         raise ValueError(f"epochs must be 1 or more, got {epochs}")
-    return [Batches(sequences, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
+    return [Batches(sequences, batch_size, seed=1000 * seed + epoch, pad_id=pad_id) for epoch in range(epochs)]
 
 
 class PairBatch(NamedTuple):
@@ -139,6 +168,7 @@ class PairBatches(Sequence):
     Raises
     ------
     ValueError : no pairs, unequal numbers of sources and targets, an empty one, or a size below one.
+    TypeError : something other than integers, such as texts.
     """
 
     def __init__(
@@ -154,9 +184,10 @@ class PairBatches(Sequence):
         for name, value, least in (("max_tokens", max_tokens, 1), ("multiple", multiple, 1), ("epoch", epoch, 0)):
             if value < least:
                 raise ValueError(f"{name} must be {least} or more, got {value}")
+        sides = [_lengths("sources", sources), _lengths("targets", targets)]
         if len(sources) != len(targets):
             raise ValueError(f"there are {len(sources)} sources but {len(targets)} targets; each source needs one")
-        lengths = np.array([[len(ids) for ids in side] for side in (sources, targets)], dtype=np.int64)  # (2, N)
+        lengths = np.stack(sides)  # (2, N)
         if lengths.size == 0 or lengths.min() == 0:
             raise ValueError("there must be at least one pair, and every sequence needs at least one token")
         self.sources, self.targets, self.pad_id, self.multiple = sources, targets, pad_id, multiple
@@ -192,7 +223,8 @@ class PairBatches(Sequence):
 
     def __getitem__(self, i: int) -> PairBatch:
         rows = self.groups[i]
-        ids = (padded([side[row] for row in rows], self.pad_id, self.multiple) for side in (self.sources, self.targets))
+        sides = (self.sources, self.targets)
+        ids = (_stacked([side[row] for row in rows], self.pad_id, self.multiple) for side in sides)
         return PairBatch(*ids, rows)
 
     def __iter__(self) -> Iterator[PairBatch]:

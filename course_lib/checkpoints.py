@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,21 +31,39 @@ def write_training(folder: str | Path, arrays: Mapping[str, np.ndarray], facts: 
     Returns
     -------
     The path of the file.
+
+    Raises
+    ------
+    OSError : it cannot be written, such as on a full disk; says where and why, and the old file stays.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path, scratch = folder / FILE, folder / f".{FILE}.{os.getpid()}"
-    arrays = {name: np.ascontiguousarray(value).reshape(np.shape(value)) for name, value in arrays.items()}
+    arrays = {name: _plain(np.asarray(value)) for name, value in arrays.items()}
     try:
         save_file(arrays, scratch, metadata={"facts": json.dumps(facts)})
         with open(scratch, "rb") as file:
             os.fsync(file.fileno())
         os.replace(scratch, path)
+    except (OSError, SafetensorError) as error:
+        raise _not_saved(path, error, sum(value.nbytes for value in arrays.values())) from error
     finally:
         scratch.unlink(missing_ok=True)
     for left in folder.glob(f".{FILE}.*"):  # of a process that was killed while it wrote
         left.unlink(missing_ok=True)
     return path
+
+
+def prepare_folder(folder: str | Path) -> None:
+    """Make a folder, and see that files can be written into it; OSError when not, before hours of training."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".{FILE}.{os.getpid()}"
+        probe.write_bytes(b"1")
+        probe.unlink()
+    except OSError as error:
+        raise OSError(error.errno, f"no training can be saved there: {error.strerror}", str(folder)) from error
 
 
 def read_training(folder: str | Path) -> tuple[dict[str, np.ndarray], dict] | None:
@@ -66,3 +86,19 @@ def read_training(folder: str | Path) -> tuple[dict[str, np.ndarray], dict] | No
 def part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     """The arrays whose names start with `prefix`, under the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
+
+def _plain(value: np.ndarray) -> np.ndarray:
+    """An array as the file takes it: contiguous, and bfloat16, which NumPy lacks, as the float32 of equal value."""
+    value = value.astype(np.float32) if value.dtype.name == "bfloat16" else value
+    return np.ascontiguousarray(value).reshape(value.shape)
+
+
+def _not_saved(path: Path, error: Exception, n_bytes: int) -> OSError:
+    """The error of the operating system behind any that writing gives, with the path and the room on its disk."""
+    number = re.search(r"os error (\d+)", str(error))  # safetensors has an error of its own, with the number inside
+    number = int(number[1]) if number else getattr(error, "errno", None)
+    why = os.strerror(number) if number else str(error)
+    free = shutil.disk_usage(path.parent).free
+    text = f"the training was not saved: {why} ({n_bytes / 1e6:,.1f} MB needed, {free / 1e6:,.1f} MB free on the disk)"
+    return OSError(number, text, str(path))

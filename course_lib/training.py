@@ -1,7 +1,9 @@
 """What training has in common in every framework: its place in the data, its limits, what it measured, its bar."""
 
 import contextlib
+import math
 import time
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,10 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from course_lib.checkpoints import part, read_training, write_training
+from course_lib.checkpoints import part, prepare_folder, read_training, write_training
+from course_lib.config import BertConfig
+from course_lib.divergence import FLUSH, REMEDIES, fetched
+from course_lib.interruption import Interruption
+from course_lib.training_checks import check_padding, check_positive_or_zero
 from course_lib.weights import CheckpointError
-
-FLUSH = 10  # updates between two looks at the loss: each look makes an accelerator finish what it was given
 
 
 class Validation(NamedTuple):
@@ -74,16 +78,29 @@ def teacher_forcing(batch) -> Example:
 
 
 def pad_id_of(model) -> int:
-    """The padding id of a translation model: its own, or its config's."""
-    return model.pad_id if hasattr(model, "pad_id") else model.config.pad_id
+    """The padding id of a translation model: its own, or its config's; TypeError for a model that does not translate.
+
+    A model says so by having one; a BERT, which has one too, reads a single text.
+    """
+    config = getattr(model, "config", None)
+    owner = model if hasattr(model, "pad_id") else config
+    if not hasattr(owner, "pad_id") or isinstance(config, BertConfig):
+        raise TypeError(
+            f"a {type(model).__name__} does not read source and target: give a model that translates, such as a "
+            "Transformer or a Seq2Seq; a BERT is fine-tuned by the module `training`"
+        )
+    return owner.pad_id
 
 
 class Run:
-    """A training under way; the framework's loop iterates over it and reports to it.
+    """A training under way; the framework's loop iterates over it, inside `with run:`, and reports to it.
+
+    Ctrl-C inside ends it after the update under way, which is saved; then the KeyboardInterrupt goes on.
 
     Parameters
     ----------
-    batches : epoch (counted from 0) -> its batches, a sequence; the same epoch must give the same batches again
+    batches : epoch (counted from 0) -> its batches, a sequence; the same epoch must give the same batches again. Or
+        something whose method `epoch` does that
     pad_id : of the target tokens that do not count
     epochs, steps, seconds : limits, None for none; whichever comes first ends the run
     validate_every : updates between two validations; None for the end of each epoch
@@ -92,10 +109,12 @@ class Run:
     settings : what must be the same when the run is resumed
     progress : show a bar
     clock : what counts the seconds; `time.process_time` counts those of the processor instead
+    rate : a number, or a function of the step (0 for the first)
 
     Raises
     ------
-    ValueError : no limit at all, or one that is not positive.
+    TypeError : batches that are not a function of the epoch.
+    ValueError : no limit at all, or one that is not positive; a rate that is negative or not finite.
     """
 
     def __init__(
@@ -112,6 +131,7 @@ class Run:
         settings: dict | None = None,
         progress: bool = True,
         clock: Callable[[], float] = time.perf_counter,
+        rate: float | Callable[[int], float] = 1e-3,
     ):
         self.limits = {"epochs": epochs, "steps": steps, "seconds": seconds}
         if all(limit is None for limit in self.limits.values()):
@@ -119,7 +139,12 @@ class Run:
         for name, value in {**self.limits, "validate_every": validate_every, "patience": patience}.items():
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive, got {value}")
-        self.batches, self.pad_id, self.settings = batches, pad_id, settings or {}
+        check_positive_or_zero("save_every", save_every)
+        self._rate, self._rates = rate, {}
+        if not callable(rate):
+            self.rate()
+        self.batches, self.pad_id = _by_epoch(batches), pad_id
+        self.settings = {**(settings or {}), "clock": getattr(clock, "__name__", type(clock).__name__)}
         self.validate_every, self.patience = validate_every, patience
         self.folder, self.save_every = folder, save_every
         self.step = self.epoch = self.position = 0  # position: batches of this epoch that are done
@@ -127,25 +152,45 @@ class Run:
         self.best, self.best_weights = None, {}
         self.stopped_by, self.epoch_ended, self.last_batch = None, False, 0
         self._pending, self._elapsed, self._since, self._saved_at = [], 0.0, None, time.monotonic()
-        self._clock = clock
+        self._clock, self._saved_step, self._interruption = clock, None, Interruption()
         self.bar = tqdm(disable=not progress, unit="batch")
+
+    def __enter__(self) -> "Run":
+        self._interruption.__enter__()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.bar.close()
+        self._interruption.__exit__(*error)
 
     def __iter__(self) -> Iterator[Example]:
         """The batches from where the run stands until a limit is reached."""
         self.stopped_by = self._limit_reached()
         while self.stopped_by is None:
             current = self.batches(self.epoch)
+            if not hasattr(current, "__len__") or not hasattr(current, "__getitem__"):
+                raise TypeError(f"epoch {self.epoch} must be a sequence of batches, got {type(current).__name__}")
             if len(current) == 0:
                 raise ValueError(f"epoch {self.epoch} has no batches; are there any examples?")
-            self.bar.total, self.bar.n = self._total(len(current)), self.step
+            check_padding(current, self.pad_id)
+            self._n_batches = len(current)
+            self.bar.total, self.bar.n = self._total(), self.step
             self.epoch_ended = False
             self._since = self._clock() if self._since is None else self._since
             while not self.epoch_ended and self.stopped_by is None:
-                batch = teacher_forcing(current[self.position])
+                try:
+                    batch = teacher_forcing(current[self.position])
+                except KeyboardInterrupt:  # the weights are those of a complete update, so this one may be saved
+                    self._interruption.asked, self.stopped_by = True, self._limit_reached() or "interrupt"
+                    return
                 self.last_batch, self._size = _checksum(batch), int((batch.labels != self.pad_id).sum())
-                self._n_batches = len(current)
                 yield batch
-        self.bar.close()
+
+    def rate(self) -> float:
+        """The learning rate of the update that comes next; ValueError when it is negative or not finite."""
+        rate = self._rate(self.step) if callable(self._rate) else self._rate
+        check_positive_or_zero(f"the rate at step {self.step}" if callable(self._rate) else "the rate", rate)
+        return rate
 
     def record(self, loss) -> None:
         """Report the loss of the update made with the last batch: a number, or a tensor on any device."""
@@ -173,30 +218,53 @@ class Run:
     def validation_is_due(self) -> bool:
         """Whether to validate now: the period is over, or the run."""
         over = self.epoch_ended if self.validate_every is None else self.step % self.validate_every == 0
-        return over or self.stopped_by is not None
+        return over or self.stopped_by not in (None, "interrupt")
 
     def validated(self, nll: float, accuracy: float, weights: Callable[[], dict[str, np.ndarray]]) -> None:
         """Report a validation; `weights()` gives the model's, which are kept when they are the best so far."""
         self.validation.append(Validation(self.step, self.seconds[-1], float(nll), float(accuracy)))
-        if self.best is None or nll < self.best.nll:
+        if not math.isfinite(nll):
+            text = f"the validation after update {self.step} is {nll}, which is never the best; {REMEDIES}"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+        elif self.best is None or nll < self.best.nll:
             self.best, self.best_weights = self.validation[-1], weights()
         self.stopped_by = self._limit_reached()
         self._show()
 
     def saving_is_due(self) -> bool:
-        """Whether to save now."""
-        if self.folder is None:
+        """Whether to save now: the time has come, or the end, and the last update is not saved yet."""
+        if self.folder is None or self._saved_step == self.step:
             return False
         return self.stopped_by is not None or time.monotonic() - self._saved_at >= self.save_every
 
     def save(self, arrays: dict[str, np.ndarray]) -> None:
-        """Write the run and the framework's own `arrays` (weights, optimizer, random state) into the folder."""
+        """Write the run and the framework's own `arrays` (weights, optimizer, random state) into the folder.
+
+        A disk that is full now may have room at the next time, so as long as the run goes on this is a warning.
+
+        Raises
+        ------
+        OSError : it cannot be written, and the run is over.
+        FloatingPointError : weights that are not finite; what was saved before stays.
+        """
         self._flush()
+        for name, value in arrays.items():
+            if name.startswith("model.") and not np.isfinite(value).all():
+                name = name.removeprefix("model.")
+                raise FloatingPointError(f"{name} is not finite: the training diverged; {REMEDIES}{self._kept()}")
         facts = {name: getattr(self, name) for name in ("step", "epoch", "position", "last_batch", "settings")}
         facts |= {"elapsed": self._time(), "best": self.best, "validation": self.validation}  # JSON makes lists of them
+        facts |= {"rates": [[step, self._rate_at(step)] for step in (0, self.step - 1)]}
         own = {"loss": np.array(self.losses), "tokens": np.array(self.tokens), "seconds": np.array(self.seconds)}
         own |= {f"best.{name}": value for name, value in self.best_weights.items()}
-        write_training(self.folder, arrays | {f"run.{name}": value for name, value in own.items()}, facts)
+        try:
+            write_training(self.folder, arrays | {f"run.{name}": value for name, value in own.items()}, facts)
+            self._saved_step = self.step
+        except OSError as error:
+            if self.stopped_by is not None:
+                raise
+            text = f"{error}; the training goes on, and tries again in {self.save_every:g} s"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
         self._saved_at = time.monotonic()
 
     def resume(self) -> dict[str, np.ndarray] | None:
@@ -209,26 +277,28 @@ class Run:
         Raises
         ------
         CheckpointError : a damaged file, a training with other settings, or one on other data.
+        OSError : a folder that nothing can be written into.
         """
         saved = None if self.folder is None else read_training(self.folder)
         if saved is None:
+            if self.folder is not None:
+                prepare_folder(self.folder)
             return None
         arrays, facts = saved
         for name, value in self.settings.items():
-            if facts["settings"].get(name) != value:
-                raise CheckpointError(
-                    f"{self.folder} holds a training with {name}={facts['settings'].get(name)!r}, this one has "
-                    f"{name}={value!r}; use the same, or another folder"
-                )
+            self._check_same(name, facts["settings"].get(name, value), value)  # earlier versions kept fewer of them
+        for step, rate in facts.get("rates", []):
+            if not math.isclose(rate, now := self._rate_at(step), rel_tol=1e-6):
+                self._check_same(f"the rate of step {step}", rate, now)
         self.step, self.epoch, self.position, self.last_batch = (
             facts[name] for name in ("step", "epoch", "position", "last_batch")
         )
         self._check_data()
-        self._elapsed = facts["elapsed"]
+        self._elapsed, self._saved_step = facts["elapsed"], self.step
         self.losses, self.tokens, self.seconds = (arrays[f"run.{n}"].tolist() for n in ("loss", "tokens", "seconds"))
         self.validation = [Validation(*look) for look in facts["validation"]]
-        self.best = facts["best"] and Validation(*facts["best"])
-        self.best_weights = part(arrays, "run.best.")
+        if facts["best"] and math.isfinite(Validation(*facts["best"]).nll):
+            self.best, self.best_weights = Validation(*facts["best"]), part(arrays, "run.best.")
         return {name: value for name, value in arrays.items() if not name.startswith("run.")}
 
     def history(self) -> History:
@@ -245,33 +315,67 @@ class Run:
                 "the same pairs, seed and sizes, or use another folder"
             )
 
+    def _check_same(self, name: str, saved, value) -> None:
+        if saved != value:
+            raise CheckpointError(
+                f"{self.folder} holds a training with {name}={saved!r}, this one has {name}={value!r}; use the same, "
+                "or another folder"
+            )
+
+    def _rate_at(self, step: int) -> float:
+        return float(self._rate(step) if callable(self._rate) else self._rate)
+
     def _limit_reached(self) -> str | None:
-        waited = sum(look.step > self.best.step for look in self.validation) if self.best else 0
+        waited = sum(look.step > (self.best.step if self.best else 0) for look in self.validation)
         now = {"epochs": self.epoch, "steps": self.step, "seconds": self._time(), "patience": waited}
         limits = {**self.limits, "patience": self.patience}
-        return next((name for name, limit in limits.items() if limit is not None and now[name] >= limit), None)
+        reached = (name for name, limit in limits.items() if limit is not None and now[name] >= limit)
+        return next(reached, "interrupt" if self._interruption.asked else None)
 
-    def _total(self, n_batches: int) -> int | None:
-        of_epochs = self.limits["epochs"] and self.limits["epochs"] * n_batches
-        return min((n for n in (self.limits["steps"], of_epochs) if n), default=None)
+    def _total(self) -> int | None:
+        """The updates until the end; with a limit of time as many as it allows at the speed so far."""
+        epochs, steps, seconds = (self.limits[name] for name in ("epochs", "steps", "seconds"))
+        of_epochs = epochs and math.ceil(epochs * self._n_batches)
+        of_time = seconds and self.step and max(self.step, round(self.step * seconds / max(self._time(), 1e-9)))
+        return min((n for n in (steps, of_epochs, of_time) if n), default=None)
 
     def _time(self) -> float:
         return self._elapsed + (0.0 if self._since is None else self._clock() - self._since)
 
     def _flush(self) -> None:
         if self._pending:
-            self.losses += [float(loss) for loss in self._pending]
-            self._pending = []
+            fresh, self._pending = self._pending, []
+            self.losses += fetched(fresh, len(self.losses), self._kept())
             self.seconds[-1] = self._time()
             self._show()
 
     def _show(self) -> None:
         if not self.bar.disable:
+            self.bar.total = self._total()
             first = max(0, self.step - 5 * FLUSH)
             seconds = self.seconds[-1] - (self.seconds[first - 1] if first else 0.0)
             speed = f"{sum(self.tokens[first:]) / max(seconds, 1e-9):,.0f} tokens/s"
             valid = f", valid {self.validation[-1].nll:.3f}" if self.validation else ""
             self.bar.set_postfix_str(f"loss {np.mean(self.losses[first:]):.3f}{valid}, {speed}")
+
+    def _kept(self) -> str:
+        """What is left of a training that diverged."""
+        kept = f". The model has its best weights, those after update {self.best.step}" if self.best else ""
+        if self._saved_step is not None:
+            kept += f". {self.folder} holds what was after update {self._saved_step}; begin anew in another folder"
+        return kept
+
+
+def _by_epoch(batches):
+    """A function of the epoch; TypeError when there is none."""
+    if callable(batches):
+        return batches
+    if callable(getattr(batches, "epoch", None)):
+        return batches.epoch
+    raise TypeError(
+        f"batches must be a function of the epoch, such as `PairBatches(...).epoch`, got {type(batches).__name__}; "
+        "`lambda epoch: batches` gives the same ones in every epoch"
+    )
 
 
 def _checksum(batch: Example) -> int:

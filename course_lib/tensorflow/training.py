@@ -1,13 +1,17 @@
 """Fine-tuning a BERT classifier in TensorFlow by Keras's own means: compile, fit, predict."""
 
+import contextlib
+
 import keras
 import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
 from course_lib.batching import Batches, check_examples, epochs_of
+from course_lib.divergence import fetched
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
+from course_lib.training_checks import check_max_norm, check_positive_or_zero
 
 
 class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -30,7 +34,7 @@ class Logits(keras.Model):
     """A BERT classifier as Keras wants a model: ids (B, T) in, logits (B, n_classes) out, the mask made inside."""
 
     def __init__(self, bert):
-        super().__init__()
+        super().__init__(dtype=bert.dtype_policy)
         self.bert = bert
 
     def call(self, ids, training=False):
@@ -46,32 +50,36 @@ class MeanVector(keras.Model):
     """An encoder as Keras wants a model: ids (B, T) in, the mean of the real tokens' states (B, d_model) out."""
 
     def __init__(self, bert):
-        super().__init__()
+        super().__init__(dtype=bert.dtype_policy)
         self.bert = bert
 
     def call(self, ids):
         """ids (B, T) -> vectors (B, d_model)."""
         hidden = self.bert(ids, mask=padding_mask(ids, self.bert.config.pad_id)).last_hidden  # (B, T, d_model)
+        hidden = tf.cast(hidden, keras.backend.result_type(hidden.dtype, "float32"))  # half precision cannot be summed
         real = tf.cast(ids != self.bert.config.pad_id, hidden.dtype)[..., None]  # (B, T, 1)
         return tf.reduce_sum(hidden * real, axis=1) / tf.reduce_sum(real, axis=1)
 
 
 class Progress(keras.callbacks.Callback):
-    """A tqdm bar over all batches of `fit` or `predict`; the losses of the updates are kept in `losses`."""
+    """A tqdm bar over all batches of `fit` or `predict`; the losses of the updates are kept in `losses`.
+
+    Keras reports a mean over the epoch so far, which would hide each loss in the rounding of the sum of all. So the
+    mean begins anew with each batch: Keras's own history, too, has the loss of an epoch's last batch.
+    FloatingPointError ends the training when a loss is NaN or infinite.
+    """
 
     def __init__(self, n_steps: int, show: bool = True):
         super().__init__()
         self.losses, self.bar = [], tqdm(total=n_steps, disable=not show, unit="batch")
 
-    def on_epoch_begin(self, epoch, logs=None):
-        """Forget the running mean, from which the losses are taken."""
-        self.total, self.count = 0.0, 0
+    def on_train_batch_begin(self, batch, logs=None):
+        """Begin the mean of the loss anew."""
+        self.model.reset_metrics()
 
     def on_train_batch_end(self, batch, logs=None):
-        """Keep the loss of this update: Keras reports the mean over the epoch so far."""
-        total = logs["loss"] * (self.count + 1)
-        self.losses.append(total - self.total)
-        self.total, self.count = total, self.count + 1
+        """Keep the loss of this update."""
+        self.losses += fetched([logs["loss"]], len(self.losses))
         self.bar.update()
 
     def on_predict_batch_end(self, batch, logs=None):
@@ -100,7 +108,14 @@ def make_optimizer(
     warmup : fraction of the updates until the peak
     weight_decay : times the rate, subtracted from each weight in units of that weight
     max_norm : the norm that the gradient of all variables together is cut down to
+
+    Raises
+    ------
+    ValueError : a rate or a decay that is negative or not finite, a max_norm that is not positive.
     """
+    check_positive_or_zero("lr", lr)
+    check_positive_or_zero("weight_decay", weight_decay)
+    check_max_norm(max_norm)
     schedule = WarmupThenLinearDecay(lr, n_steps, int(warmup * n_steps))
     # Keras's epsilon is 1e-7; PyTorch's, 1e-8, is the paper's
     optimizer = keras.optimizers.AdamW(schedule, weight_decay=weight_decay, epsilon=1e-8, global_clipnorm=max_norm)
@@ -149,11 +164,12 @@ def train(
 
     Raises
     ------
-    ValueError : labels that do not fit the sequences or the classes, no examples, no epochs.
-    TypeError : labels that are not integers.
+    ValueError : labels that do not fit the sequences or the classes, no examples, no epochs, a negative rate.
+    TypeError : labels or ids that are not integers.
+    FloatingPointError : the training diverged.
     """
     labels = check_examples(sequences, labels, model.config.n_classes)
-    passes = epochs_of(sequences, epochs, batch_size, seed)
+    passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)
     n_steps = sum(map(len, passes))
     keras.utils.set_random_seed(seed)
     classifier, bar = Logits(model), Progress(n_steps, progress)
@@ -163,7 +179,8 @@ def train(
         jit_compile=False,  # XLA would compile once more for every new length T
     )
     # the batches come shuffled; Keras warns if asked to shuffle a tf.data pipeline
-    classifier.fit(dataset(passes, labels), shuffle=False, verbose=0, callbacks=[bar])
+    with contextlib.closing(bar.bar):
+        classifier.fit(dataset(passes, labels), shuffle=False, verbose=0, callbacks=[bar])
     return np.array(bar.losses)
 
 
@@ -184,9 +201,9 @@ def embed(model, sequences, batch_size: int = 64, progress: bool = False):
 
 
 def _run(model, sequences, batch_size, progress):
-    batches = Batches(sequences, batch_size)
+    batches = Batches(sequences, batch_size, pad_id=model.bert.config.pad_id)
     pipeline = dataset([batches], np.zeros(len(sequences), dtype=np.int64)).map(lambda ids, labels: ids)
     outputs = model.predict(pipeline, verbose=0, callbacks=[Progress(len(batches), progress)])
-    in_order = np.empty_like(outputs)
+    in_order = np.empty(outputs.shape, dtype=np.float32)
     in_order[np.concatenate(batches.groups)] = outputs
     return in_order

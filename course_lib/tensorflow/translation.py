@@ -11,14 +11,20 @@ from course_lib.checkpoints import part
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
+from course_lib.training_checks import check_max_norm, check_padding, check_validation, settings_of
 
 # ids (B, S) and (B, T) of any length: with the shapes of the first batch, TensorFlow would trace anew for every other
 IDS = tf.TensorSpec((None, None), tf.int64)
 
 
 def make_optimizer(model):
-    """Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (Vaswani et al. 2017, section 5.3); `train` sets the rate."""
+    """Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (Vaswani et al. 2017, section 5.3); `train` sets the rate.
+
+    For a model that computes in float16 it scales the loss, without which small gradients would vanish.
+    """
     optimizer = keras.optimizers.Adam(learning_rate=0.0, beta_1=0.9, beta_2=0.98, epsilon=1e-9)
+    if model.compute_dtype == "float16":
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
     optimizer.build(model.trainable_variables)
     return optimizer
 
@@ -75,10 +81,13 @@ def train(
     ValueError : no limit, a limit that is not positive, an epoch without batches.
     CheckpointError : `checkpoint` holds a training with another model, other settings or other data.
     """
-    settings = {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
+    check_max_norm(max_norm)
+    check_validation(validation, pad_id_of(model))
+    settings = settings_of(model) | {"dtype": model.dtype_policy.name}
+    settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
     saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
-    watching = {"validate_every": validate_every, "progress": progress, "clock": clock}
+    watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
     run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
     optimizer = make_optimizer(model)
     step = make_train_step(model, optimizer, smoothing, max_norm, jit_compile)
@@ -86,19 +95,24 @@ def train(
     measure = make_measure(model) if validation is not None else None
     if (saved := run.resume()) is not None:
         restore(model, optimizer, random_state, saved)
-    for batch in run:
-        optimizer.learning_rate.assign(rate(run.step) if callable(rate) else rate)
-        run.record(step(*map(tf.convert_to_tensor, batch)))
-        validate = validation is not None and run.validation_is_due()
-        if validate or run.saving_is_due():
-            with run.paused():
-                if validate:
-                    _, nll, accuracy = evaluate(model, validation, measure)
-                    run.validated(nll, accuracy, lambda: get_state(model))
-                if run.saving_is_due():
-                    run.save(snapshot(model, optimizer, random_state))
-    if run.best is not None:
-        set_state(model, run.best_weights)
+    try:
+        with run:
+            for batch in run:
+                optimizer.learning_rate.assign(run.rate())
+                run.record(step(*map(tf.convert_to_tensor, batch)))
+                validate = validation is not None and run.validation_is_due()
+                if validate or run.saving_is_due():
+                    with run.paused():
+                        if validate:
+                            _, nll, accuracy = evaluate(model, validation, measure)
+                            run.validated(nll, accuracy, lambda: get_state(model))
+                        if run.saving_is_due():
+                            run.save(snapshot(model, optimizer, random_state))
+            if run.saving_is_due():  # interrupted between two updates
+                run.save(snapshot(model, optimizer, random_state))
+    finally:
+        if run.best is not None:
+            set_state(model, run.best_weights)
     return run.history()
 
 
@@ -110,10 +124,11 @@ def make_train_step(model, optimizer, smoothing: float = 0.1, max_norm: float | 
     def train_step(source, inputs, labels):
         with tf.GradientTape() as tape:
             loss = cross_entropy(model(source, inputs, training=True).logits, labels, pad_id, smoothing).loss
+            scaled = optimizer.scale_loss(loss)  # by 1, unless the model computes in float16
         # an embedding's gradient comes as a list of rows, in which a row may stand twice: summed before its norm
-        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, [v.value for v in variables])]
+        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(scaled, [v.value for v in variables])]
         if max_norm is not None:
-            gradients, _ = tf.clip_by_global_norm(gradients, max_norm)
+            gradients, _ = tf.clip_by_global_norm(gradients, max_norm * optimizer.scale_loss(1.0))
         optimizer.apply(gradients)
         return loss
 
@@ -147,6 +162,7 @@ def evaluate(model, batches, measure=None) -> Evaluation:
     -------
     Evaluation : n_tokens, nll and accuracy over all real target tokens.
     """
+    check_padding(batches, pad_id_of(model))
     measure = measure or make_measure(model)
     counts = [measure(*map(tf.convert_to_tensor, teacher_forcing(batch))) for batch in batches]
     return Evaluation.from_counts([count.numpy() for count in counts])

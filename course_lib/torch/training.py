@@ -1,5 +1,7 @@
 """Fine-tuning a BERT classifier in PyTorch: an explicit loop over batches, and prediction."""
 
+import contextlib
+
 import numpy as np
 import torch
 from torch import nn
@@ -7,8 +9,10 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from course_lib.batching import Batches, check_examples, epochs_of
+from course_lib.divergence import Losses
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
+from course_lib.training_checks import check_max_norm, check_positive_or_zero
 
 
 def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01):
@@ -27,11 +31,17 @@ def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, w
     Returns
     -------
     The optimizer and its schedule; call `step()` of both after each update.
+
+    Raises
+    ------
+    ValueError : a rate or a decay that is negative or not finite.
     """
+    check_positive_or_zero("lr", lr)
+    check_positive_or_zero("weight_decay", weight_decay)
     matrices = [p for p in model.parameters() if p.ndim > 1]
     vectors = [p for p in model.parameters() if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=lr)
+    optimizer = recasting(torch.optim.AdamW(groups, lr=lr))
     factor = lambda step: warmup_then_linear_decay(min(step, n_steps - 1), n_steps, int(warmup * n_steps))  # noqa: E731
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
 
@@ -49,7 +59,9 @@ def train(
     seed: int = 0,
     progress: bool = True,
 ):
-    """Train a classifier in place and leave it in evaluation mode.
+    """Train a classifier in place and leave it in evaluation mode, also when Ctrl-C or an error ends it.
+
+    Inside `torch.autocast(device, torch.bfloat16)` it trains in mixed precision.
 
     Parameters
     ----------
@@ -68,29 +80,32 @@ def train(
 
     Raises
     ------
-    ValueError : labels that do not fit the sequences or the classes, no examples, no epochs.
-    TypeError : labels that are not integers.
+    ValueError : labels that do not fit the sequences or the classes, no examples, no epochs, a negative rate.
+    TypeError : labels or ids that are not integers.
+    FloatingPointError : the training diverged.
     """
+    check_max_norm(max_norm)
     labels = check_examples(sequences, labels, model.config.n_classes)
-    passes = epochs_of(sequences, epochs, batch_size, seed)
+    passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)
     n_steps = sum(map(len, passes))
     optimizer, schedule = make_optimizer(model, n_steps, lr, warmup, weight_decay)
     torch.manual_seed(seed)
     model.train()
-    losses = []
-    with tqdm(total=n_steps, disable=not progress, unit="batch") as bar:
-        for batches in passes:
-            for ids, rows in batches:
-                loss = train_step(model, optimizer, ids, labels[rows], max_norm)
-                schedule.step()
-                losses.append(loss)
-                bar.update()
-    model.eval()
-    return np.array(losses)
+    losses = Losses()
+    try:
+        with tqdm(total=n_steps, disable=not progress, unit="batch") as bar:
+            for batches in passes:
+                for ids, rows in batches:
+                    losses.append(train_step(model, optimizer, ids, labels[rows], max_norm))
+                    schedule.step()
+                    bar.update()
+        return losses.numbers()
+    finally:
+        model.eval()
 
 
-def train_step(model, optimizer, ids, labels, max_norm: float = 1.0) -> float:
-    """One update from one batch: forward, loss, backward, clip, step. ids (B, T), labels (B,) -> the loss."""
+def train_step(model, optimizer, ids, labels, max_norm: float = 1.0):
+    """One update from one batch: forward, loss, backward, clip, step. ids (B, T), labels (B,) -> the loss, a tensor."""
     ids = torch.as_tensor(ids, device=device_of(model))
     labels = torch.as_tensor(labels, device=device_of(model))
     logits = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits  # (B, n_classes)
@@ -99,23 +114,21 @@ def train_step(model, optimizer, ids, labels, max_norm: float = 1.0) -> float:
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), max_norm)
     optimizer.step()
-    return loss.item()
+    return loss.detach()
 
 
-@torch.inference_mode()
 def predict(model, sequences, batch_size: int = 64, progress: bool = False):
     """The logits of each sequence, in the order given: float32 array (N, n_classes)."""
-    was_training = model.training
-    model.eval()
+    batches = Batches(sequences, batch_size, pad_id=model.config.pad_id)
     logits = np.empty((len(sequences), model.config.n_classes), dtype=np.float32)
-    for ids, rows in tqdm(Batches(sequences, batch_size), disable=not progress, unit="batch"):
-        ids = torch.as_tensor(ids, device=device_of(model))
-        logits[rows] = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits.cpu().numpy()
-    model.train(was_training)
+    with evaluating(model):
+        for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
+            ids = torch.as_tensor(ids, device=device_of(model))
+            found = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits
+            logits[rows] = at_least_float32(found).cpu().numpy()
     return logits
 
 
-@torch.inference_mode()
 def embed(model, sequences, batch_size: int = 64, progress: bool = False):
     """One vector a text from an encoder: the mean of its tokens' last hidden states, float32 (N, d_model).
 
@@ -124,16 +137,44 @@ def embed(model, sequences, batch_size: int = 64, progress: bool = False):
     model : a `BertModel`
     sequences : N arrays of token ids, shape (length,)
     """
+    batches = Batches(sequences, batch_size, pad_id=model.config.pad_id)
+    vectors = np.empty((len(sequences), model.config.d_model), dtype=np.float32)
+    with evaluating(model):
+        for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
+            ids = torch.as_tensor(ids, device=device_of(model))
+            hidden = model(ids, mask=padding_mask(ids, model.config.pad_id)).last_hidden  # (B, T, d_model)
+            real = (ids != model.config.pad_id)[..., None]  # (B, T, 1)
+            vectors[rows] = ((at_least_float32(hidden) * real).sum(1) / real.sum(1)).cpu().numpy()
+    return vectors
+
+
+@contextlib.contextmanager
+def evaluating(model):
+    """Inside, a model is in evaluation mode and no gradient is kept; afterwards its mode is that of before."""
     was_training = model.training
     model.eval()
-    vectors = np.empty((len(sequences), model.config.d_model), dtype=np.float32)
-    for ids, rows in tqdm(Batches(sequences, batch_size), disable=not progress, unit="batch"):
-        ids = torch.as_tensor(ids, device=device_of(model))
-        hidden = model(ids, mask=padding_mask(ids, model.config.pad_id)).last_hidden  # (B, T, d_model)
-        real = (ids != model.config.pad_id)[..., None]  # (B, T, 1)
-        vectors[rows] = ((hidden * real).sum(1) / real.sum(1)).cpu().numpy()
-    model.train(was_training)
-    return vectors
+    torch.clear_autocast_cache()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(was_training)
+        torch.clear_autocast_cache()  # autocast's copies of the weights know no gradient: training could not use them
+
+
+def recasting(optimizer):
+    """The optimizer, with a hook that lets `torch.autocast` cast the weights anew after each step.
+
+    Autocast keeps its copies of the weights until its `with` ends, so a whole training in one would go on computing
+    with the weights of its first update.
+    """
+    optimizer.register_step_post_hook(lambda *_: torch.clear_autocast_cache())
+    return optimizer
+
+
+def at_least_float32(x):
+    """A tensor of half precision in float32, which NumPy knows and which sums can be made in; others as they are."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def device_of(model):

@@ -10,14 +10,15 @@ from torch import nn
 from course_lib.checkpoints import part
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.state import get_state, set_state
-from course_lib.torch.training import device_of
+from course_lib.torch.training import at_least_float32, device_of, evaluating, recasting
 from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
+from course_lib.training_checks import check_max_norm, check_padding, check_validation, settings_of
 
 
 def make_optimizer(model):
     """Adam with beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9 (Vaswani et al. 2017, section 5.3); `train` sets the rate."""
     # fused: one kernel for all parameters, on the CPU twice as fast as one after the other
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    return recasting(torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True))
 
 
 def train(
@@ -70,31 +71,40 @@ def train(
     ValueError : no limit, a limit that is not positive, an epoch without batches.
     CheckpointError : `checkpoint` holds a training with another model, other settings or other data.
     """
-    settings = {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
+    check_max_norm(max_norm)
+    check_validation(validation, pad_id_of(model))
+    settings = settings_of(model) | {"dtype": str(next(model.parameters()).dtype)}
+    settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
     saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
-    watching = {"validate_every": validate_every, "progress": progress, "clock": clock}
+    watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
     run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
     optimizer = make_optimizer(model)
     torch.manual_seed(seed)
     if (saved := run.resume()) is not None:
         restore(model, optimizer, saved)
     model.train()
-    for batch in run:
-        for group in optimizer.param_groups:
-            group["lr"] = rate(run.step) if callable(rate) else rate
-        run.record(train_step(model, optimizer, batch, smoothing, max_norm))
-        validate = validation is not None and run.validation_is_due()
-        if validate or run.saving_is_due():
-            with run.paused():
-                if validate:
-                    _, nll, accuracy = evaluate(model, validation)
-                    run.validated(nll, accuracy, lambda: get_state(model))
-                if run.saving_is_due():
-                    run.save(snapshot(model, optimizer))
-    if run.best is not None:
-        set_state(model, run.best_weights)
-    model.eval()
+    try:
+        with run:
+            for batch in run:
+                for group in optimizer.param_groups:
+                    group["lr"] = run.rate()
+                run.record(train_step(model, optimizer, batch, smoothing, max_norm))
+                validate = validation is not None and run.validation_is_due()
+                if validate or run.saving_is_due():
+                    with run.paused():
+                        if validate:
+                            _, nll, accuracy = evaluate(model, validation)
+                            run.validated(nll, accuracy, lambda: get_state(model))
+                        if run.saving_is_due():
+                            run.save(snapshot(model, optimizer))
+            if run.saving_is_due():  # interrupted between two updates
+                run.save(snapshot(model, optimizer))
+    finally:
+        model.eval()
+        if run.best is not None:
+            set_state(model, run.best_weights)
+            torch.clear_autocast_cache()
     return run.history()
 
 
@@ -110,7 +120,6 @@ def train_step(model, optimizer, batch, smoothing: float = 0.1, max_norm: float 
     return loss.detach()
 
 
-@torch.inference_mode()
 def evaluate(model, batches) -> Evaluation:
     """How well a model predicts the target tokens of held-out batches, each from the true ones before it.
 
@@ -122,16 +131,15 @@ def evaluate(model, batches) -> Evaluation:
     -------
     Evaluation : n_tokens, nll and accuracy over all real target tokens.
     """
-    was_training, pad_id = model.training, pad_id_of(model)
-    model.eval()
-    counts = []
-    for batch in batches:
-        source, inputs, labels = (torch.as_tensor(ids, device=device_of(model)) for ids in teacher_forcing(batch))
-        logits = model(source, inputs).logits
-        _, nll, n_tokens = cross_entropy(logits, labels, pad_id)
-        right = ((logits.argmax(-1) == labels) & (labels != pad_id)).sum()
-        counts.append(torch.stack([n_tokens, nll.double() * n_tokens, right]))
-    model.train(was_training)
+    pad_id, counts = pad_id_of(model), []
+    check_padding(batches, pad_id)
+    with evaluating(model):
+        for batch in batches:
+            source, inputs, labels = (torch.as_tensor(ids, device=device_of(model)) for ids in teacher_forcing(batch))
+            logits = at_least_float32(model(source, inputs).logits)
+            _, nll, n_tokens = cross_entropy(logits, labels, pad_id)
+            right = ((logits.argmax(-1) == labels) & (labels != pad_id)).sum()
+            counts.append(torch.stack([n_tokens, nll.double() * n_tokens, right]))
     return Evaluation.from_counts(np.array([count.tolist() for count in counts]))
 
 
@@ -140,7 +148,9 @@ def snapshot(model, optimizer) -> dict[str, np.ndarray]:
     arrays = {f"model.{name}": value for name, value in get_state(model).items()}
     names = [name for name, _ in model.named_parameters()]
     for i, entries in optimizer.state_dict()["state"].items():
-        arrays |= {f"optimizer.{names[i]}:{entry}": value.cpu().numpy().copy() for entry, value in entries.items()}
+        for entry, value in entries.items():
+            value = value.float() if value.dtype == torch.bfloat16 else value  # NumPy lacks it; `restore` casts back
+            arrays[f"optimizer.{names[i]}:{entry}"] = value.cpu().numpy().copy()
     arrays["random.cpu"] = torch.get_rng_state().numpy().copy()
     if device_of(model).type == "cuda":
         arrays["random.cuda"] = torch.cuda.get_rng_state(device_of(model)).numpy().copy()
@@ -150,6 +160,7 @@ def snapshot(model, optimizer) -> dict[str, np.ndarray]:
 def restore(model, optimizer, arrays) -> None:
     """Set what `snapshot` kept; CheckpointError when the weights do not fit the model."""
     set_state(model, part(arrays, "model."))
+    torch.clear_autocast_cache()
     state = {i: {} for i, _ in enumerate(model.parameters())}
     places = {name: i for i, (name, _) in enumerate(model.named_parameters())}
     for key, value in part(arrays, "optimizer.").items():

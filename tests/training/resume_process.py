@@ -1,4 +1,4 @@
-"""Trains in a process of its own, to be killed: python resume_process.py FRAMEWORK FOLDER STEPS [SLOW]."""
+"""Trains in a process of its own, to be killed: python resume_process.py FRAMEWORK FOLDER STEPS SLOW SAVE_EVERY."""
 
 import importlib
 import json
@@ -8,8 +8,8 @@ import time
 import translators
 
 
-def train(framework: str, folder: str | None, steps: int, slow: float = 0.0):
-    """A training with dropout, clipping, a schedule and validation, saved after every update."""
+def train(framework: str, folder: str | None, steps: int, slow: float = 0.0, save_every: float = 0.0):
+    """A training with dropout, clipping, a schedule and validation, saved after every update by default."""
     held_out, pairs = translators.batches(20, seed=5)(0), translators.batches(30, 5)
 
     def batches(epoch):
@@ -26,7 +26,7 @@ def train(framework: str, folder: str | None, steps: int, slow: float = 0.0):
         steps=steps,
         validate_every=4,
         checkpoint=folder,
-        save_every=0.0,
+        save_every=save_every,
         seed=3,
         progress=False,
     )
@@ -45,6 +45,6 @@ class Slow(list):
 
 
 if __name__ == "__main__":
-    framework, folder, steps, slow = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-    history = train(framework, folder, steps, slow)
+    framework, folder, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    history = train(framework, folder, steps, *map(float, sys.argv[4:]))
     print(json.dumps({"loss": history.loss.tolist(), "validation": history.validation}), flush=True)

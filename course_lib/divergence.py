@@ -1,0 +1,41 @@
+"""Losses that come as tensors from any device, and an error as soon as one of them is not a number any more."""
+
+import math
+
+import numpy as np
+
+FLUSH = 10  # updates between two looks at the loss: each look makes an accelerator finish what it was given
+REMEDIES = "lower the rate, lengthen its warm-up, or cut the gradient down to a smaller max_norm"
+
+
+def fetched(losses, done: int, more: str = "") -> list[float]:
+    """Losses as numbers: those of the updates that follow the first `done`.
+
+    Raises
+    ------
+    FloatingPointError : one is NaN or infinite, after which nothing could be right; says what to do, and `more`.
+    """
+    numbers = [float(loss) for loss in losses]
+    for step, loss in enumerate(numbers, start=done + 1):
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"the loss of update {step} is {loss}: the training diverged; {REMEDIES}{more}")
+    return numbers
+
+
+class Losses:
+    """The losses of a training, which are looked at every few updates only; errors as for `fetched`."""
+
+    def __init__(self):
+        self._known, self._pending = [], []
+
+    def append(self, loss) -> None:
+        """Add the loss of an update, a number or a tensor on any device."""
+        self._pending.append(loss)
+        if len(self._pending) >= FLUSH:
+            self.numbers()
+
+    def numbers(self) -> np.ndarray:
+        """All losses so far, float64 (n,)."""
+        fresh, self._pending = self._pending, []
+        self._known += fetched(fresh, len(self._known))
+        return np.array(self._known, dtype=np.float64)

@@ -1,0 +1,96 @@
+"""A training that diverges says so at once, with what to do, and keeps what was good."""
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+import translators
+from numpy.testing import assert_allclose
+
+from course_lib.checkpoints import read_training
+from course_lib.training import Evaluation, Run
+
+NAN = float("nan")
+
+
+@pytest.fixture(params=["torch", "tensorflow"])
+def library(request):
+    return request.param
+
+
+def training(library):
+    return importlib.import_module(f"course_lib.{library}.translation")
+
+
+def looks(monkeypatch, library, values):
+    """Validations that say these values, whatever the model is."""
+    values = iter(values)
+    monkeypatch.setattr(training(library), "evaluate", lambda *_: Evaluation(1, next(values), 0.0))
+
+
+@pytest.mark.parametrize("bad", [NAN, math.inf])
+def test_a_first_validation_without_a_number_is_not_the_best(library, monkeypatch, bad):
+    looks(monkeypatch, library, [bad, 5.0, 3.0, 4.0])
+    model, held_out = translators.build(library), translators.batches(10)(0)
+    with pytest.warns(RuntimeWarning, match="validation after update 2 is"):
+        history = training(library).train(
+            model, translators.batches(), held_out, steps=8, validate_every=2, progress=False
+        )
+    assert history.best.nll == 3.0 and history.best.step == 6
+
+
+def test_patience_ends_a_training_whose_validations_are_never_a_number(library, monkeypatch):
+    looks(monkeypatch, library, [NAN] * 9)
+    model, held_out = translators.build(library), translators.batches(10)(0)
+    with pytest.warns(RuntimeWarning, match="is nan"):
+        history = training(library).train(
+            model, translators.batches(), held_out, steps=18, validate_every=2, patience=3, progress=False
+        )
+    assert history.stopped_by == "patience" and history.best is None and len(history.loss) == 6
+
+
+def test_a_loss_that_is_no_number_ends_the_training_and_the_best_is_kept(library, tmp_path):
+    model, held_out = translators.build(library, "transformer"), translators.batches(30, seed=5)(0)
+
+    def rate(step):
+        return 1e-3 if step < 6 else 1e38
+
+    with pytest.raises(FloatingPointError, match="diverged; lower the rate.*best weights, those after update [36]"):
+        training(library).train(
+            model,
+            translators.batches(),
+            held_out,
+            rate=rate,
+            steps=60,
+            validate_every=3,
+            checkpoint=tmp_path,
+            save_every=0.0,
+            progress=False,
+        )
+    arrays, facts = read_training(tmp_path)
+    assert facts["step"] <= 8 and np.isfinite(arrays["run.loss"]).all()
+    assert all(np.isfinite(value).all() for value in arrays.values())
+    assert_allclose(training(library).evaluate(model, held_out).nll, facts["best"][2], rtol=1e-5)
+    assert library != "torch" or not model.training
+
+
+def test_weights_that_are_no_numbers_are_not_saved(tmp_path):
+    run = Run(translators.batches(), 0, steps=3, folder=tmp_path, save_every=0, progress=False)
+    with run:
+        for step, _ in enumerate(run):
+            run.record(1.0)
+            if step == 0:
+                run.save({"model.a": np.ones(2)})
+            else:
+                with pytest.raises(FloatingPointError, match=r"a is not finite.*after update 1"):
+                    run.save({"model.a": np.array([1.0, NAN])})
+    assert read_training(tmp_path)[1]["step"] == 1
+
+
+def test_fine_tuning_that_diverges_says_so(framework, examples):
+    with pytest.raises(
+        FloatingPointError, match=r"the loss of update \d+ is .*: the training diverged; lower"
+    ):
+        framework.training.train(framework.model, *examples, epochs=4, lr=1e36, batch_size=16, progress=False)
+    assert framework.name != "torch" or not framework.model.training
