@@ -89,7 +89,32 @@ def test_other_settings_or_data_are_refused(framework, tmp_path):
         resume(framework, tmp_path, batches=translators.batches(seed=4))
     with pytest.raises(CheckpointError, match="other data"):
         resume(framework, tmp_path, batches=translators.batches(size=30))
-    assert len(resume(framework, tmp_path).loss) == 5
+    with pytest.raises(CheckpointError, match=r"the rate of step 0=0\.003, this one has the rate of step 0=0\.004"):
+        resume(framework, tmp_path, rate=4e-3)
+    with pytest.raises(CheckpointError, match=r"the rate of step 2=0\.003, this one has the rate of step 2=0\.001"):
+        resume(framework, tmp_path, rate=lambda step: 3e-3 / (step + 1))
+    with pytest.raises(CheckpointError, match="clock='perf_counter', this one has clock='process_time'"):
+        resume(framework, tmp_path, clock=time.process_time)
+    assert len(resume(framework, tmp_path, rate=lambda step: 3e-3).loss) == 5
+
+
+@pytest.mark.parametrize("model", ["transformer", "seq2seq"])
+def test_another_dropout_is_refused(tmp_path, model):
+    for framework in ("torch", "tensorflow"):
+        run = importlib.import_module(f"course_lib.{framework}.translation").train
+        settings = {"checkpoint": tmp_path / framework, "progress": False}
+        run(translators.build(framework, model, dropout=0.1), translators.batches(), steps=1, **settings)
+        with pytest.raises(CheckpointError, match=r"dropout=0\.1, this one has dropout=0\.2"):
+            run(translators.build(framework, model, dropout=0.2), translators.batches(), steps=2, **settings)
+
+
+def test_a_file_of_an_earlier_version_is_resumed(tmp_path):
+    """One that kept fewer settings, and no rates."""
+    resume("torch", tmp_path, steps=3)
+    arrays, facts = read_training(tmp_path)
+    facts["settings"] = {name: facts["settings"][name] for name in ("smoothing", "max_norm", "seed")}
+    write_training(tmp_path, arrays, {name: fact for name, fact in facts.items() if name != "rates"})
+    assert len(resume("torch", tmp_path).loss) == 5
 
 
 def test_a_damaged_file_says_so(tmp_path):

@@ -1,0 +1,153 @@
+"""Training in half precision: autocast around a whole training, models of bfloat16, and Keras's policies."""
+
+import contextlib
+import importlib
+
+import classifiers
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+import translators
+from numpy.testing import assert_allclose, assert_array_equal
+
+from course_lib.batching import Batches
+from course_lib.training import teacher_forcing
+
+MIXED = ("cpu", torch.bfloat16)
+translation = importlib.import_module("course_lib.torch.translation")
+
+
+def test_autocast_around_a_training_is_autocast_around_each_step():
+    """A validation between two updates, too, leaves nothing behind that the next update would compute with."""
+    pairs, held_out = translators.batches(), translators.batches(20, seed=5)(0)
+    model, expected = (translators.build("torch", "transformer") for _ in range(2))
+    with torch.autocast(*MIXED):
+        history = translation.train(model, pairs, held_out, rate=1e-2, steps=12, validate_every=5, progress=False)
+        after = translation.evaluate(model, held_out)
+    optimizer = translation.make_optimizer(expected)
+    optimizer.param_groups[0]["lr"] = 1e-2
+    losses, looks = [], {}
+    for step in range(12):
+        with torch.autocast(*MIXED):
+            batch = teacher_forcing(pairs(step // 6)[step % 6])
+            losses.append(float(translation.train_step(expected, optimizer, batch, 0.1)))
+        if step + 1 in (5, 10, 12):
+            with torch.autocast(*MIXED):
+                looks[step + 1] = translation.evaluate(expected, held_out).nll
+    assert_array_equal(history.loss, losses)
+    assert {look.step: look.nll for look in history.validation} == looks
+    assert after.nll == history.best.nll
+
+
+def test_autocast_around_fine_tuning_is_autocast_around_each_step(examples):
+    sequences, labels = examples
+    run, expected = classifiers.build("torch"), classifiers.build("torch").model
+    with torch.autocast(*MIXED):
+        before = run.training.predict(run.model, sequences)
+        losses = run.training.train(run.model, sequences, labels, batch_size=16, lr=1e-2, progress=False)
+        logits = run.training.predict(run.model, sequences)
+    optimizer, schedule = run.training.make_optimizer(expected, 6, 1e-2)
+    expected.train()
+    for (ids, rows), loss in zip(Batches(sequences, 16, seed=0), losses, strict=True):
+        with torch.autocast(*MIXED):
+            assert float(run.training.train_step(expected, optimizer, ids, labels[rows])) == loss
+        schedule.step()
+    with torch.autocast(*MIXED):
+        assert_array_equal(logits, run.training.predict(expected, sequences))
+    assert logits.dtype == np.float32 and np.abs(logits - before).max() > 0.1
+
+
+@pytest.mark.parametrize("model", ["transformer", "sketch"])
+def test_a_bfloat16_model_trains_and_is_resumed_exactly(tmp_path, model):
+    def run(steps, folder):
+        built = translators.build("torch", model, dropout=0.3).to(torch.bfloat16)
+        held_out = translators.batches(20, seed=5)(0)
+        settings = {"rate": 1e-2, "validate_every": 4, "checkpoint": folder, "progress": False}
+        return built, translation.train(built, translators.batches(), held_out, steps=steps, **settings)
+
+    run(5, tmp_path / "pieces")
+    resumed, expected = run(9, tmp_path / "pieces"), run(9, tmp_path / "at once")
+    assert_array_equal(resumed[1].loss, expected[1].loss)
+    for ours, theirs in zip(resumed[0].parameters(), expected[0].parameters(), strict=True):
+        assert ours.dtype == torch.bfloat16 and torch.equal(ours, theirs)
+
+
+def test_a_bfloat16_classifier_predicts_and_embeds(examples):
+    run = classifiers.build("torch")
+    expected = run.training.predict(run.model, examples[0]), run.training.embed(run.model.bert, examples[0])
+    run.model.to(torch.bfloat16)
+    found = run.training.predict(run.model, examples[0]), run.training.embed(run.model.bert, examples[0])
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == np.float32
+        assert_allclose(ours, theirs, atol=0.1)  # eight bits of significand through two layers, values of size 1
+
+
+@contextlib.contextmanager
+def policy(name):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+@pytest.mark.parametrize("name", ["mixed_float16", "mixed_bfloat16"])
+def test_keras_policies_train_and_are_resumed_exactly(tmp_path, name):
+    training = importlib.import_module("course_lib.tensorflow.translation")
+    held_out = translators.batches(20, seed=5)(0)
+
+    def run(steps, folder):
+        with policy(name):
+            model = translators.build("tensorflow", "transformer", dropout=0.0)
+            return training.train(model, translators.batches(), held_out, steps=steps, checkpoint=folder, **settings)
+
+    settings = {"rate": 1e-2, "validate_every": 4, "progress": False, "max_norm": 0.5}
+    run(5, tmp_path)
+    resumed = run(9, tmp_path)
+    in_float32 = translators.build("torch", "transformer")
+    expected = translation.train(in_float32, translators.batches(), held_out, steps=9, **settings)
+    # losses of about 3 from logits of 8 (bfloat16) or 11 bits
+    assert_allclose(resumed.loss, expected.loss, atol=0.05)
+    assert_allclose(resumed.best.nll, expected.best.nll, atol=0.05)
+    assert_array_equal(resumed.loss, run(9, None).loss)
+
+
+def test_float16_scales_its_loss_and_clips_the_gradient_as_it_is_without():
+    """A step of plain gradient descent shows the size of a gradient, which Adam hides."""
+    training = importlib.import_module("course_lib.tensorflow.translation")
+    batch = [tf.convert_to_tensor(ids) for ids in teacher_forcing(translators.batches()(0)[0])]
+
+    def moved(name, max_norm):
+        with policy(name):
+            model = translators.build("tensorflow", "transformer")
+            assert isinstance(training.make_optimizer(model), keras.optimizers.LossScaleOptimizer) == (
+                name == "mixed_float16"
+            )
+            optimizer = keras.optimizers.SGD(1.0)
+            if name == "mixed_float16":
+                optimizer = keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=2.0**10)
+            optimizer.build(model.trainable_variables)
+            variables = model.trainable_variables
+            before = [v.numpy() for v in variables]
+            training.make_train_step(model, optimizer, 0.1, max_norm)(*batch)
+            return np.concatenate([(v.numpy() - b).ravel() for v, b in zip(variables, before, strict=True)])
+
+    for max_norm in (None, 0.01):
+        ours, expected = moved("mixed_float16", max_norm), moved("float32", max_norm)
+        assert np.linalg.norm(ours - expected) < 0.05 * np.linalg.norm(expected)
+        assert max_norm is None or abs(np.linalg.norm(ours) - max_norm) < 0.02 * max_norm
+
+
+def test_a_mixed_classifier_scales_its_loss_whatever_the_global_policy_is(examples):
+    sequences, labels = examples[0][:32], examples[1][:32]
+    with policy("mixed_float16"):
+        run = classifiers.build("tensorflow")
+    assert run.training.Logits(run.model).dtype_policy.name == "mixed_float16"  # this makes `compile` scale the loss
+    losses = run.training.train(run.model, sequences, labels, batch_size=16, progress=False)
+    in_float32 = classifiers.build("torch")
+    expected = in_float32.training.train(in_float32.model, sequences, labels, batch_size=16, progress=False)
+    assert_allclose(losses, expected, atol=0.02)
+    assert run.training.embed(run.model.bert, sequences).dtype == np.float32
