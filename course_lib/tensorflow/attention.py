@@ -8,6 +8,7 @@ import tensorflow as tf
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
 from course_lib.outputs import AttentionOutput
 from course_lib.tensorflow.layers import ExplicitMask, dense
+from course_lib.tensorflow.serialization import serializable
 
 
 def softmax(scores):
@@ -15,6 +16,7 @@ def softmax(scores):
     return tf.nn.softmax(scores, axis=-1)
 
 
+@serializable
 def attention(q, k, v, mask=None, dropout=0.0):
     """softmax(q k^T / sqrt(d_k)) v: each query's weighted mean of the values (eq. 1).
 
@@ -45,6 +47,7 @@ def attention(q, k, v, mask=None, dropout=0.0):
     return AttentionOutput(tf.matmul(_drop(weights, dropout), v), weights)
 
 
+@serializable
 def fused_attention(q, k, v, mask=None, dropout=0.0):
     """The same numbers as `attention` by fewer passes over the (T, S) scores, without returning the weights.
 

@@ -3,13 +3,15 @@
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_ids, check_segments
+from course_lib.checks import check_segments
 from course_lib.config import BertConfig
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
 from course_lib.tensorflow.attention import attention
-from course_lib.tensorflow.layers import ExplicitMask, dense, embedding, layer_norm
+from course_lib.tensorflow.fitting import Fittable
+from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, layer_norm
 from course_lib.tensorflow.positional import LearnedPositions
+from course_lib.tensorflow.serialization import Portable
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.transformer import ACTIVATIONS, Encoder
 
@@ -20,7 +22,7 @@ class Checkpoint(Pretrained):
     _get_state, _set_state = get_state, set_state
 
 
-class BertEmbeddings(keras.layers.Layer):
+class BertEmbeddings(Portable, keras.layers.Layer):
     """Token + segment + learned position, then a layer normalisation (section 3, figure 2)."""
 
     def __init__(self, config: BertConfig):
@@ -34,13 +36,13 @@ class BertEmbeddings(keras.layers.Layer):
 
     def call(self, ids, segments=None):
         """ids and segments (B, T) -> (B, T, d_model)."""
-        ids = _checked("ids", ids, self.vocab_size)
-        segments = tf.zeros_like(ids) if segments is None else _checked("segments", segments, self.n_segments)
+        ids = checked_ids("ids", ids, self.vocab_size)
+        segments = tf.zeros_like(ids) if segments is None else checked_ids("segments", segments, self.n_segments)
         check_segments(segments.shape, ids.shape)
         return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
 
 
-class BertModel(Checkpoint, ExplicitMask, keras.Model):
+class BertModel(Checkpoint, Fittable, ExplicitMask, keras.Model):
     """The encoder with its pooler.
 
     Parameters
@@ -71,7 +73,7 @@ class BertModel(Checkpoint, ExplicitMask, keras.Model):
         self.pooler = dense(config.d_model, config.d_model) if pooler else None
         _initialise(self, config.init_std)
 
-    def call(self, ids, mask=None, segments=None, return_layers=False):
+    def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
         """Encode a batch.
 
         Parameters
@@ -97,7 +99,7 @@ class BertModel(Checkpoint, ExplicitMask, keras.Model):
         return BertOutput(last_hidden, pooled, hidden, weights)
 
 
-class MaskedLMHead(keras.layers.Layer):
+class MaskedLMHead(Portable, keras.layers.Layer):
     """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
 
     def __init__(self, config: BertConfig):
@@ -112,7 +114,7 @@ class MaskedLMHead(keras.layers.Layer):
         return tf.einsum("btd,vd->btv", self.norm(self.activation(self.transform(x))), table) + self.bias
 
 
-class BertForMaskedLM(Checkpoint, ExplicitMask, keras.Model):
+class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
     """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
 
     architecture = "BertForMaskedLM"
@@ -124,13 +126,13 @@ class BertForMaskedLM(Checkpoint, ExplicitMask, keras.Model):
         self.bert = BertModel(config, attention, pooler=False)
         self.head = MaskedLMHead(config)
 
-    def call(self, ids, mask=None, segments=None, return_layers=False):
+    def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
         """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
         last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
         return MaskedLMOutput(self.head(last_hidden, self.bert.embeddings.token.embeddings), hidden, weights)
 
 
-class BertForSequenceClassification(Checkpoint, ExplicitMask, keras.Model):
+class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Model):
     """BERT with a linear classifier on the pooled first token (section 4.1)."""
 
     architecture = "BertForSequenceClassification"
@@ -143,7 +145,7 @@ class BertForSequenceClassification(Checkpoint, ExplicitMask, keras.Model):
         self.dropout = keras.layers.Dropout(config.head_dropout)
         self.classifier = dense(config.d_model, config.n_classes, config.init_std)
 
-    def call(self, ids, mask=None, segments=None, return_layers=False):
+    def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
         """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
         _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
         return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
@@ -155,12 +157,3 @@ def _initialise(model, std):
     for layer in model._flatten_layers():
         if isinstance(layer, keras.layers.Dense):
             layer.kernel.assign(start(layer.kernel.shape))
-
-
-def _checked(name, ids, size):
-    ids = tf.convert_to_tensor(ids)
-    low = high = 0
-    if tf.executing_eagerly() and ids.dtype.is_integer and (array := ids.numpy()).size:
-        low, high = int(array.min()), int(array.max())  # to start an operation of TensorFlow's takes longer
-    check_ids(name, ids.shape, ids.dtype.is_integer, low, high, size)
-    return ids

@@ -77,15 +77,16 @@ class DecoderLayer(ExplicitMask, keras.layers.Layer):
     def start(self, memory):
         """The cache before the first token: no keys and values of the target, those of the memory (B, S, d_model)."""
         attend = self.cross_attention
-        nothing = tf.zeros((tf.shape(memory)[0], attend.n_heads, 0, attend.d_head), memory.dtype)
-        return LayerCache(nothing, nothing, attend.split(attend.k_proj(memory)), attend.split(attend.v_proj(memory)))
+        keys, values = attend.split(attend.k_proj(memory)), attend.split(attend.v_proj(memory))
+        nothing = tf.zeros((tf.shape(memory)[0], attend.n_heads, 0, attend.d_head), keys.dtype)
+        return LayerCache(nothing, nothing, keys, values)
 
     def step(self, x, cache, mask=None, memory_mask=None):
         """New tokens x (B, n, d_model) after the t of the cache -> output (B, n, d_model), the cache of t + n.
 
         `mask` is broadcastable to (B, H, n, t + n), `memory_mask` to (B, H, n, S).
         """
-        attend = self.self_attention
+        attend, x = self.self_attention, tf.cast(x, self.compute_dtype)  # as Keras does before `call`
 
         def to_target(h):
             nonlocal cache

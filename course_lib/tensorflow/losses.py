@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from course_lib.checks import check_labels
 from course_lib.outputs import LossOutput
+from course_lib.tensorflow.layers import at_least_float32, checked_ids
 
 
 def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
@@ -25,13 +26,15 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
 
     Raises
     ------
-    ValueError : shapes that do not fit, or a smoothing outside [0, 1).
+    ValueError : shapes that do not fit, a smoothing outside [0, 1), labels that are neither pad_id nor 0 ... V - 1
+        (when run eagerly; a compiled function cannot look).
     TypeError : labels that are not integers.
     """
-    logits, labels = tf.convert_to_tensor(logits), tf.convert_to_tensor(labels)
+    logits, labels = at_least_float32(tf.convert_to_tensor(logits)), tf.convert_to_tensor(labels)
     check_labels(logits.shape, labels.shape, smoothing)
     real = labels != pad_id  # (B, T)
-    nll = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.where(real, labels, 0), logits)  # (B, T)
+    labels = checked_ids("labels", tf.where(real, labels, 0), logits.shape[-1], note=f", not counting pad_id={pad_id}")
+    nll = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)  # (B, T)
     losses = nll
     if smoothing != 0.0:
         uniform = tf.reduce_logsumexp(logits, axis=-1) - tf.reduce_mean(logits, axis=-1)  # mean of -log p

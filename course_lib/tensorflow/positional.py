@@ -6,9 +6,10 @@ import tensorflow as tf
 from course_lib.checks import check_features, check_length, check_times
 from course_lib.positions import harmonics, rotary_rates, sinusoidal_table
 from course_lib.tensorflow.layers import dense
+from course_lib.tensorflow.serialization import Portable, serializable
 
 
-class SinusoidalPositions(keras.layers.Layer):
+class SinusoidalPositions(Portable, keras.layers.Layer):
     """x + sinusoids of the position; nothing is learned.
 
     Raises
@@ -28,7 +29,7 @@ class SinusoidalPositions(keras.layers.Layer):
         return x + tf.cast(self.table[: tf.shape(x)[1]], x.dtype)
 
 
-class LearnedPositions(keras.layers.Layer):
+class LearnedPositions(Portable, keras.layers.Layer):
     """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3).
 
     Fresh vectors are normal with the standard deviation `std`.
@@ -89,14 +90,30 @@ def rotary(attention, base: float = 10000.0):
     A function of (q, k, v, mask=None, dropout=0.0): q (..., T, d_k), k (..., S, d_k), v (..., S, d_v), as `attention`.
     """
 
-    def rotated(q, k, v, mask=None, dropout=0.0):
+    return _Rotary(attention, base)
+
+
+@serializable
+class _Rotary:
+    """What `rotary` returns: an object and no function inside it, so that a layer with one can be saved."""
+
+    def __init__(self, attention, base):
+        self.attention, self.base = attention, base
+
+    def __call__(self, q, k, v, mask=None, dropout=0.0):
+        attention, base = self.attention, self.base
         first = tf.shape(k)[-2] - tf.shape(q)[-2]
         return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, dropout)
 
-    return rotated
+    def get_config(self):
+        return {"attention": keras.saving.serialize_keras_object(self.attention), "base": self.base}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(keras.saving.deserialize_keras_object(config["attention"]), config["base"])
 
 
-class TimeModulation(keras.layers.Layer):
+class TimeModulation(Portable, keras.layers.Layer):
     """scale(t) x + shift(t), where scale and shift are Fourier series of the time t: positions for irregular samples.
 
     Feature-wise modulation (FiLM) by time, after Pimentel et al. 2023 (arXiv:2201.08482, temporal modulation): the

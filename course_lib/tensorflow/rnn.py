@@ -6,6 +6,7 @@ import tensorflow as tf
 from course_lib.checks import check_choice, check_recurrence, check_state, check_step
 from course_lib.outputs import RNNOutput
 from course_lib.tensorflow.layers import ExplicitMask, product
+from course_lib.tensorflow.serialization import serializable
 
 
 class Cell(ExplicitMask, keras.layers.Layer):
@@ -40,11 +41,11 @@ class Cell(ExplicitMask, keras.layers.Layer):
 
     def project(self, x):
         """W_ih x + b_ih: (..., d_in) -> (..., n_gates d_hidden)."""
-        return product(x, self.weight_ih) + self.bias_ih
+        return product(x, self.weight_ih) + tf.cast(self.bias_ih, x.dtype)
 
     def recur(self, h):
         """W_hh h + b_hh: (B, d_hidden) -> (B, n_gates d_hidden)."""
-        return product(h, self.weight_hh) + self.bias_hh
+        return product(h, self.weight_hh) + tf.cast(self.bias_hh, h.dtype)
 
     def combine(self, projected, recurred, state):
         """The two products (B, n_gates d_hidden) and the states (B, d_hidden) -> the next states."""
@@ -119,6 +120,7 @@ class LSTMCell(Cell):
 CELLS = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
 
 
+@serializable
 def unrolled(cell, x, mask=None, state=None):
     """Run a cell along a sequence, step by step: the definition.
 
@@ -153,6 +155,7 @@ def unrolled(cell, x, mask=None, state=None):
     return RNNOutput(_swapped(outputs.stack()), state)
 
 
+@serializable
 def fused(cell, x, mask=None, state=None):
     """The same numbers as `unrolled`, faster: one product of the inputs for all the steps, and a gradient of its own.
 
@@ -165,7 +168,7 @@ def fused(cell, x, mask=None, state=None):
     by_time = None if mask is None else tf.transpose(mask)
     run = _recurrence(cell, by_time)
     # transposed once, and not in every product
-    weight, bias = tf.transpose(cell.weight_hh), tf.convert_to_tensor(cell.bias_hh)
+    weight, bias = tf.cast(tf.transpose(cell.weight_hh), x.dtype), tf.cast(cell.bias_hh, x.dtype)
     outputs, *last = run(cell.project(_swapped(x)), weight, bias, *state)
     return RNNOutput(_swapped(outputs), tuple(last))
 
@@ -231,7 +234,7 @@ def _swapped(x):
 
 
 def _checked(cell, x, mask, state):
-    x = tf.convert_to_tensor(x)
+    x = tf.cast(x, cell.compute_dtype)
     if mask is None:
         check_recurrence(x.shape, cell.d_in)
     else:
@@ -240,7 +243,7 @@ def _checked(cell, x, mask, state):
     if state is None:
         return x, mask, cell.initial_state(x)
     check_state(state, cell.n_states, x.shape[0], cell.d_hidden)
-    return x, mask, tuple(tf.convert_to_tensor(part) for part in state)
+    return x, mask, tuple(tf.cast(part, x.dtype) for part in state)
 
 
 def _where(real, new, old):

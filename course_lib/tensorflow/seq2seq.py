@@ -3,14 +3,15 @@
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_ids, check_pairs
+from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_pairs
 from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput
 from course_lib.tensorflow.alignment import SCORES, weighted_mean
-from course_lib.tensorflow.layers import ExplicitMask, dense, embedding, product
+from course_lib.tensorflow.fitting import Fittable
+from course_lib.tensorflow.layers import ExplicitMask, at_least_float32, checked_ids, dense, embedding, product
 from course_lib.tensorflow.rnn import CELLS, RNN, fused
 
 
-class Seq2Seq(ExplicitMask, keras.Model):
+class Seq2Seq(Fittable, ExplicitMask, keras.Model):
     """The recurrent encoder-decoder, with attention (Bahdanau et al. 2015) or without (Cho et al. 2014).
 
     The encoder reads in both directions. A step of the decoder, from the state s(i-1) and the target token y(i-1):
@@ -71,7 +72,7 @@ class Seq2Seq(ExplicitMask, keras.Model):
         self.out_proj = dense(d_model, target_vocab)
         self.dropout = keras.layers.Dropout(dropout)
 
-    def call(self, source_ids, target_ids):
+    def call(self, source_ids, target_ids, training=False):
         """Predict each target token from the true ones before it (teacher forcing).
 
         Parameters
@@ -90,7 +91,7 @@ class Seq2Seq(ExplicitMask, keras.Model):
         TypeError : ids that are not integers.
         """
         memory = self.encode(source_ids)
-        target_ids = _checked("target_ids", target_ids, self.target_vocab)
+        target_ids = checked_ids("target_ids", target_ids, self.target_vocab)
         check_pairs(memory.annotations.shape[:2], target_ids.shape)
         y = self.dropout(self.target_embedding(target_ids))  # (B, T, d_model)
         if self.score is None:
@@ -134,7 +135,7 @@ class Seq2Seq(ExplicitMask, keras.Model):
 
     def encode(self, source_ids):
         """Read the source: integers (B, S) -> Seq2SeqMemory; errors as for the call."""
-        source_ids = _checked("source_ids", source_ids, self.source_vocab)
+        source_ids = checked_ids("source_ids", source_ids, self.source_vocab)
         real = source_ids != self.pad_id
         annotations, last = self.encoder(self.dropout(self.source_embedding(source_ids)), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
@@ -158,7 +159,7 @@ class Seq2Seq(ExplicitMask, keras.Model):
         ------
         ValueError, TypeError : as for the call.
         """
-        y = self.dropout(self.target_embedding(_checked("ids", ids, self.target_vocab, "(B,)")))
+        y = self.dropout(self.target_embedding(checked_ids("ids", ids, self.target_vocab, "(B,)")))
         if self.order == "bahdanau":
             context, weights = self.attend(state[0], memory)
             state = self.cell(tf.concat([y, context], -1), state)
@@ -207,7 +208,7 @@ class NextLogits:
         for t in range(self.n_read, ids.shape[1]):
             logits, self.state, _ = self.model.step(ids[:, t], self.state, self.memory)
         self.n_read = ids.shape[1]
-        return logits.numpy()
+        return at_least_float32(logits).numpy()
 
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
@@ -220,12 +221,3 @@ def _rows(value, rows):
     if isinstance(value, tuple):
         return tuple(_rows(part, rows) for part in value)
     return None if value is None else tf.gather(value, rows)
-
-
-def _checked(name, ids, size, axes="(B, T)"):
-    ids = tf.convert_to_tensor(ids)
-    low = high = 0
-    if tf.executing_eagerly() and ids.dtype.is_integer and (array := ids.numpy()).size:
-        low, high = int(array.min()), int(array.max())  # to start an operation of TensorFlow's takes longer
-    check_ids(name, ids.shape, ids.dtype.is_integer, low, high, size, axes)
-    return ids

@@ -14,9 +14,12 @@ _VARIABLES = {
 
 
 def get_state(module) -> dict[str, np.ndarray]:
-    """The weights as {dotted name: copy of the array}; matrices are (d_out, d_in)."""
+    """The weights as {dotted name: copy of the array}; matrices are (d_out, d_in).
+
+    Those in bfloat16, which NumPy does not have, come as float32 of the same values.
+    """
     return {
-        name: np.array(variable.numpy().T if transposed else variable.numpy(), order="C")
+        name: _known(np.array(variable.numpy().T if transposed else variable.numpy(), order="C"))
         for name, variable, transposed in _parameters(module)
     }
 
@@ -39,6 +42,10 @@ def set_state(module, state, partial: bool = False) -> None:
     for name, variable, transposed in parameters:
         if name in values:
             variable.assign(values[name].T if transposed else values[name])
+
+
+def _known(array):
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def _parameters(module, prefix=""):

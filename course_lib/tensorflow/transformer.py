@@ -7,6 +7,7 @@ from course_lib.checks import check_choice, check_dropout, check_features
 from course_lib.outputs import EncoderOutput
 from course_lib.tensorflow.attention import MultiHeadAttention, attention
 from course_lib.tensorflow.layers import ExplicitMask, dense, layer_norm
+from course_lib.tensorflow.serialization import Portable
 
 
 def gelu(x):
@@ -17,7 +18,7 @@ def gelu(x):
 ACTIVATIONS = {"gelu": gelu, "relu": tf.nn.relu}
 
 
-class FeedForward(keras.layers.Layer):
+class FeedForward(Portable, keras.layers.Layer):
     """activation(x W1 + b1) W2 + b2, at every position alike (eq. 2).
 
     Raises

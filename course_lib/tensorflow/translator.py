@@ -5,13 +5,14 @@ import math
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_continuation, check_ids, check_pairs
+from course_lib.checks import check_continuation, check_pairs
 from course_lib.config import TransformerConfig
 from course_lib.masks import padding_mask
 from course_lib.outputs import LayerCache, TransformerOutput
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.decoder import Decoder
-from course_lib.tensorflow.layers import ExplicitMask, dense, embedding
+from course_lib.tensorflow.fitting import Fittable
+from course_lib.tensorflow.layers import ExplicitMask, at_least_float32, checked_ids, dense, embedding
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, rotary
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.transformer import Encoder
@@ -20,7 +21,7 @@ from course_lib.translate import Translator, read_translator
 IDS = tf.TensorSpec((None, None), tf.int64)
 
 
-class Transformer(ExplicitMask, keras.Model):
+class Transformer(Fittable, ExplicitMask, keras.Model):
     """Encoder and decoder with their embeddings; the masks are made inside, from `config.pad_id`.
 
     Fresh embeddings are normal with the standard deviation d_model^-0.5, so that multiplied by sqrt(d_model)
@@ -52,7 +53,7 @@ class Transformer(ExplicitMask, keras.Model):
         self.out_proj = None if config.tie_output else dense(config.d_model, config.target_vocab)
         self._decoding = {}
 
-    def call(self, source_ids, target_ids, return_layers=False):
+    def call(self, source_ids, target_ids, return_layers=False, training=False):
         """Predict each target token from the true ones before it (teacher forcing).
 
         Parameters
@@ -70,8 +71,8 @@ class Transformer(ExplicitMask, keras.Model):
         ValueError : ids outside the vocabulary, wrong shapes, sequences over max_len.
         TypeError : ids that are not integers.
         """
-        source_ids = _checked("source_ids", source_ids, self.config.source_vocab)
-        target_ids = _checked("target_ids", target_ids, self.config.target_vocab)
+        source_ids = checked_ids("source_ids", source_ids, self.config.source_vocab)
+        target_ids = checked_ids("target_ids", target_ids, self.config.target_vocab)
         check_pairs(source_ids.shape, target_ids.shape)
         memory_mask = padding_mask(source_ids, self.config.pad_id)
         encoded = self.encoder(self.embed_source(source_ids), mask=memory_mask, return_layers=return_layers)
@@ -104,7 +105,7 @@ class Transformer(ExplicitMask, keras.Model):
         if self.out_proj is not None:
             return self.out_proj(hidden)
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
-        return tf.matmul(hidden, table.embeddings, transpose_b=True)
+        return tf.matmul(hidden, tf.cast(table.embeddings, hidden.dtype), transpose_b=True)
 
     def _placed(self, embedded, position):
         embedded = embedded * math.sqrt(self.config.d_model)
@@ -125,7 +126,7 @@ class NextLogits:
 
     def __init__(self, model, source_ids, cached: bool = True):
         self.model, self.n_read = model, 0
-        ids = tf.cast(_checked("source_ids", source_ids, model.config.source_vocab), tf.int64)
+        ids = tf.cast(checked_ids("source_ids", source_ids, model.config.source_vocab), tf.int64)
         self.functions = _compiled(model)
         self.memory_mask = padding_mask(ids, model.config.pad_id)
         self.memory = self.functions["encode"](ids, self.memory_mask)
@@ -135,7 +136,7 @@ class NextLogits:
         """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
         ids = tf.convert_to_tensor(ids)
         check_continuation(ids.shape, self.memory.shape[0], self.n_read)
-        ids = tf.cast(_checked("ids", ids, self.model.config.target_vocab), tf.int64)
+        ids = tf.cast(checked_ids("ids", ids, self.model.config.target_vocab), tf.int64)
         if self.caches is None:
             logits = self.functions["decode"](ids, self.memory, self.memory_mask)
         else:
@@ -167,13 +168,14 @@ def _compiled(model) -> dict:
     @tf.function(input_signature=[IDS, memory, mask])
     def decode(ids, memory, memory_mask):
         x, mask = model.embed_target(ids), model.target_mask(ids)
-        return model.predict_from(model.decoder(x, memory, mask=mask, memory_mask=memory_mask).last_hidden[:, -1])
+        hidden = model.decoder(x, memory, mask=mask, memory_mask=memory_mask).last_hidden
+        return at_least_float32(model.predict_from(hidden[:, -1]))
 
     @tf.function(input_signature=[IDS, tf.TensorSpec((), tf.int32), caches, mask])
     def step(ids, new, caches, memory_mask):
         x, mask = model.embed_target(ids)[:, -new:], model.target_mask(ids, new)
         hidden, caches = model.decoder.step(x, caches, mask, memory_mask)
-        return model.predict_from(hidden[:, -1]), caches
+        return at_least_float32(model.predict_from(hidden[:, -1])), caches
 
     model._decoding = {"encode": encode, "decode": decode, "step": step}
     return model._decoding
@@ -202,12 +204,3 @@ def _positions(config):
     if config.positions == "sinusoidal":
         return SinusoidalPositions(config.d_model, config.max_len)
     return LearnedPositions(config.d_model, config.max_len) if config.positions == "learned" else None
-
-
-def _checked(name, ids, size):
-    ids = tf.convert_to_tensor(ids)
-    low = high = 0
-    if tf.executing_eagerly() and ids.dtype.is_integer and (array := ids.numpy()).size:
-        low, high = int(array.min()), int(array.max())  # to start an operation of TensorFlow's takes longer
-    check_ids(name, ids.shape, ids.dtype.is_integer, low, high, size)
-    return ids

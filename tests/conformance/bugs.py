@@ -527,12 +527,12 @@ BUGS = [
     *in_each("bias of the state missing", {
         "numpy": ("h @ self.weight_hh.T + self.bias_hh", "h @ self.weight_hh.T"),
         "torch": ("F.linear(h, self.weight_hh, self.bias_hh)", "F.linear(h, self.weight_hh)"),
-        "tensorflow": ("product(h, self.weight_hh) + self.bias_hh", "product(h, self.weight_hh)"),
+        "tensorflow": ("product(h, self.weight_hh) + tf.cast(self.bias_hh, h.dtype)", "product(h, self.weight_hh)"),
     }, "rnn", RNN),
     *in_each("bias of the input missing", {
         "numpy": ("x @ self.weight_ih.T + self.bias_ih", "x @ self.weight_ih.T"),
         "torch": ("F.linear(x, self.weight_ih, self.bias_ih)", "F.linear(x, self.weight_ih)"),
-        "tensorflow": ("product(x, self.weight_ih) + self.bias_ih", "product(x, self.weight_ih)"),
+        "tensorflow": ("product(x, self.weight_ih) + tf.cast(self.bias_ih, x.dtype)", "product(x, self.weight_ih)"),
     }, "rnn", RNN),
     *in_each("state not kept at padding", {
         "numpy": ("new if mask is None else _where(mask[:, t], new, state)\n        outputs.append", "new\n        outputs.append"),
@@ -568,7 +568,7 @@ BUGS = [
         "numpy": ("return x, mask, tuple(state)", "return x, mask, cell.initial_state(x)"),
         "torch": ("return x, mask, tuple(state)", "return x, mask, cell.initial_state(x)"),
         "tensorflow": (
-            "return x, mask, tuple(tf.convert_to_tensor(part) for part in state)", "return x, mask, cell.initial_state(x)"
+            "return x, mask, tuple(tf.cast(part, x.dtype) for part in state)", "return x, mask, cell.initial_state(x)"
         ),
     }, "rnn", RNN),
     *in_each("tanh of the additive score dropped", {
@@ -701,7 +701,7 @@ BUGS = [
     *in_each("the output reads the source's table", {
         "numpy": ("hidden @ table.weight.T", "hidden @ self.source_embedding.weight.T"),
         "torch": ("F.linear(hidden, table.weight)", "F.linear(hidden, self.source_embedding.weight)"),
-        "tensorflow": ("tf.matmul(hidden, table.embeddings, transpose_b=True)", "tf.matmul(hidden, self.source_embedding.embeddings, transpose_b=True)"),
+        "tensorflow": ("tf.cast(table.embeddings, hidden.dtype)", "tf.cast(self.source_embedding.embeddings, hidden.dtype)"),
     }, "translator", TRANSFORMER),
     *in_each("what was read is forgotten", {f: ("self.n_read = ids.shape[1]", "self.n_read = 0") for f in ALL}, "translator", TRANSLATOR, "steps"),
     *in_each("every step is at the first position", {

@@ -1,0 +1,114 @@
+"""Keras's own loop over our models: `compile`, `fit`, `evaluate`, `predict` and `export`."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from course_lib.tensorflow.layers import at_least_float32
+from course_lib.tensorflow.masks import padding_mask
+
+
+class Fittable:
+    """Mix-in of the models: they take what Keras's loop hands a model, and give it their logits.
+
+    The inputs are those of the call, by name or in order: `fit({"ids": ids, "segments": segments}, labels)`,
+    `fit((source_ids, target_ids), labels)`, `fit(ids, labels)`. The loss and the metrics see the logits, and
+    `predict` returns them (a model without logits: a dict of its outputs). `export` writes what `predict` does.
+
+    A model that takes a mask hides the padding, `config.pad_id`, in all of these when none is given. A mask of two
+    axes is one of the batch and its tokens there, (B, T), as Keras cuts all inputs along the batch.
+    """
+
+    def __call__(self, *args, **kwargs):
+        """As the call; all inputs may come as one dict or tuple, and ids as lists."""
+        if args and isinstance(args[0], (dict, list, tuple)):
+            args, kwargs = args[1:], {**self._by_name(args[0]), **kwargs}
+        return super().__call__(*args, **kwargs)
+
+    def train_step(self, data):
+        """One update on a batch (inputs, labels) or (inputs, labels, weights)."""
+        return super().train_step(self._prepared(data))
+
+    def test_step(self, data):
+        """Loss and metrics of such a batch."""
+        return super().test_step(self._prepared(data))
+
+    def predict_step(self, data):
+        """The logits of a batch (inputs,)."""
+        outputs = super().predict_step(self._prepared(data))
+        if hasattr(outputs, "logits"):
+            return at_least_float32(outputs.logits)
+        return {name: at_least_float32(x) for name, x in outputs._asdict().items() if x is not None}
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The compiled loss of the logits."""
+        return super().compute_loss(x, y, getattr(y_pred, "logits", y_pred), sample_weight, training)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """The compiled metrics of the logits."""
+        return super().compute_metrics(x, y, getattr(y_pred, "logits", y_pred), sample_weight)
+
+    def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
+        """As Keras's own; what is written is `predict` on a batch, of ids of any shape unless a signature is given.
+
+        Parameters
+        ----------
+        filepath, format, verbose, kwargs : as for `keras.Model.export`
+        input_signature : a list of one entry, the inputs: a `keras.InputSpec`, or a dict or tuple of them
+        """
+        served = _Served(self)
+        served.export(filepath, format, verbose, input_signature or [self._ids_signature()], **kwargs)
+
+    @property
+    def _default_save_signature(self):
+        """What `tf.saved_model.save` writes when it is told nothing else."""
+        names = [spec.name for spec in tf.nest.flatten(self._ids_signature())]
+        specs = [tf.TensorSpec((None, None), tf.int64, name) for name in names]
+
+        @tf.function(input_signature=specs, autograph=False)
+        def serving_default(*ids):
+            return self.predict_step((dict(zip(names, ids, strict=True)),))
+
+        return serving_default
+
+    def _ids_signature(self):
+        """One `InputSpec` for each argument without which the model cannot be called."""
+        names = [p.name for p in self._call_signature.parameters.values() if p.default is p.empty]
+        specs = tuple(keras.InputSpec("int64", (None, None), name=name) for name in names)
+        return specs[0] if len(specs) == 1 else specs
+
+    def _by_name(self, inputs) -> dict:
+        if isinstance(inputs, dict):
+            return inputs
+        names = list(self._call_signature.parameters)
+        if isinstance(inputs, (list, tuple)) and not _numbers(inputs):
+            return dict(zip(names, inputs, strict=False))
+        return {names[0]: np.asarray(inputs) if isinstance(inputs, (list, tuple)) else inputs}
+
+    def _prepared(self, data):
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
+        x = dict(self._by_name(x))
+        if "mask" in self._call_signature.parameters:
+            mask = x.get("mask")
+            if mask is None:
+                x["mask"] = padding_mask(x["ids"], self.config.pad_id)
+            elif len(mask.shape) == 2:
+                x["mask"] = mask[:, None, None, :]
+        return keras.utils.pack_x_y_sample_weight(x, y, weights)
+
+
+class _Served(keras.Model):
+    """A model as `predict` has it, for `export`."""
+
+    def __init__(self, model):
+        super().__init__(name="served")  # Keras would take the class's, whose underscore no scope may begin with
+        self.model = model
+        self.built = True
+
+    def call(self, inputs):
+        return self.model.predict_step((inputs,))
+
+
+def _numbers(inputs):
+    """Whether a list is a batch of ids, and no list of tensors."""
+    return bool(inputs) and isinstance(inputs[0], (list, tuple)) and not hasattr(inputs[0], "shape")

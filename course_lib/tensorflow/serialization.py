@@ -1,0 +1,116 @@
+"""What Keras expects of a layer or a model, written once: name, dtype and trainable, a config, symbolic calls."""
+
+import functools
+import inspect
+from dataclasses import asdict, is_dataclass
+
+import keras
+
+serializable = keras.saving.register_keras_serializable("course_lib")
+
+# the arguments of keras.layers.Layer that our constructors take beside their own, by name
+OPTIONS = tuple(
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+    for name, default in (("name", None), ("dtype", None), ("trainable", True))
+)
+
+
+class Absent(keras.KerasTensor):
+    """A symbolic output in the place of a None: Keras knows outputs that are tensors only."""
+
+    def __init__(self):
+        super().__init__((), "bool", name="absent")
+
+
+class Portable:
+    """Mix-in of every layer and model, in front of Keras's own class.
+
+    - The constructor takes Keras's `name`, `dtype` (also of all that it builds) and `trainable` besides its arguments.
+    - `get_config` holds these and the constructor's arguments, so that `.keras` files, `keras.models.clone_model`,
+      `copy.deepcopy` and pickle work. An attention function of your own must be registered with Keras for that.
+    - A call with `keras.Input`s returns what one with tensors returns, None where nothing is.
+    """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = _recorded(cls.__init__)
+        if cls.__module__.startswith("course_lib."):  # other people's subclasses are theirs to register
+            serializable(cls)
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs, **vars(self).pop("_named", {}))
+        self.built = True  # the weights are there; else Keras traces every layer once more before the first call
+
+    def __call__(self, *args, **kwargs):
+        """As Keras's own; the outputs of a symbolic call have None where those of `call` have."""
+        outputs = super().__call__(*args, **kwargs)
+        if isinstance(outputs, tuple) and isinstance(outputs[0], keras.KerasTensor):
+            outputs = keras.tree.map_structure(lambda x: None if isinstance(x, Absent) else x, outputs)
+        return outputs
+
+    def compute_output_spec(self, *args, **kwargs):
+        """The symbolic outputs of a symbolic call."""
+        outputs = super().compute_output_spec(*args, **kwargs)
+        return keras.tree.map_structure(lambda x: Absent() if x is None else x, outputs)
+
+    def get_config(self) -> dict:
+        """The constructor's arguments, and Keras's own."""
+        return {**super().get_config(), **{name: _plain(value) for name, value in self._arguments.items()}}
+
+    @classmethod
+    def from_config(cls, config: dict):
+        """The layer or model that `get_config` describes, with fresh weights."""
+        parameters = inspect.signature(cls.__init__).parameters
+        return cls(**{name: _restored(value, parameters.get(name)) for name, value in config.items()})
+
+
+def _recorded(init):
+    """A constructor that keeps its arguments and takes OPTIONS; `dtype` holds for all that is built meanwhile."""
+    signature = inspect.signature(init)
+    parameters = list(signature.parameters.values())
+    passed_on = parameters[-1].kind is inspect.Parameter.VAR_KEYWORD  # a subclass in Keras's style, with **kwargs
+    options = [option for option in OPTIONS if option.name not in signature.parameters and not passed_on]
+
+    @functools.wraps(init)
+    def construct(self, *args, **kwargs):
+        given = {option.name: kwargs.pop(option.name) for option in options if option.name in kwargs}
+        if type(self).__init__ is construct:  # else a subclass, whose own arguments count
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            _, *names = bound.arguments
+            arguments = {name: bound.arguments[name] for name in names}
+            if passed_on:
+                arguments |= arguments.pop(parameters[-1].name)
+            own = {option.name for option in OPTIONS}
+            # past Keras's __setattr__, which would look for weights in them
+            vars(self)["_arguments"] = {name: value for name, value in arguments.items() if name not in own}
+        if given.get("name") is not None:
+            vars(self)["_named"] = {"name": given["name"]}
+        if given.get("dtype") is None:
+            init(self, *args, **kwargs)
+        else:
+            outer = keras.config.dtype_policy()
+            keras.config.set_dtype_policy(keras.dtype_policies.get(given["dtype"]))
+            try:
+                init(self, *args, **kwargs)
+            finally:
+                keras.config.set_dtype_policy(outer)
+        if not given.get("trainable", True):
+            self.trainable = False  # of every part; Keras's own argument would reach the outermost alone
+
+    construct.__signature__ = signature.replace(parameters=[*parameters, *options])
+    return construct
+
+
+def _plain(value):
+    return asdict(value) if is_dataclass(value) else keras.saving.serialize_keras_object(value)
+
+
+def _restored(value, parameter):
+    if parameter is not None and is_dataclass(parameter.annotation) and isinstance(value, dict):
+        # JSON knows no tuples
+        return parameter.annotation(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+    if isinstance(value, dict) and parameter is not None and parameter.name != "dtype":
+        return keras.saving.deserialize_keras_object(value)
+    return value

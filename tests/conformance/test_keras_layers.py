@@ -1,0 +1,344 @@
+"""Every layer and model as one of Keras's own: name, dtype, config, symbolic calls, fit, export, half precision."""
+
+import copy
+import json
+import pickle
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from backends import TENSORFLOW
+from keras_models import ROUNDING, error
+from numpy.testing import assert_allclose
+
+import course_lib.tensorflow as lib
+from course_lib.config import BertConfig, TransformerConfig
+from course_lib.tensorflow.bert import BertEmbeddings, MaskedLMHead
+from course_lib.tensorflow.training import embed
+
+# Keras's own, of NumPy 2, while it writes weights
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
+
+BERT = BertConfig(vocab_size=13, d_model=6, n_layers=1, n_heads=3, d_ff=8, max_len=7, pad_id=5, n_classes=3)
+SIZES = {"d_model": 6, "n_layers": 1, "n_heads": 3, "d_ff": 8, "max_len": 9}
+TRANSFORMER = TransformerConfig(13, 11, **SIZES, positions="rotary", pad_id=5)
+IDS = np.array([[2, 4, 12, 1], [9, 4, 5, 5]])
+TARGETS = np.array([[1, 3, 5], [1, 9, 10]])
+X, WIDE = np.random.default_rng(0).normal(size=(2, 2, 4, 6)).astype("float32")
+MASK = np.array([[1, 1, 0, 1], [1, 0, 0, 0]], dtype=bool)[:, None, None]
+BLOCK = (6, 3, 8, 0.1, 0.2, "gelu", True, 1e-3)
+
+EXAMPLES = {  # the class: its arguments, then the inputs of a call
+    "AdditiveScore": ((6, 6), (X, WIDE)),
+    "BertForMaskedLM": ((BERT, lib.fused_attention), (IDS, MASK)),
+    "BertForSequenceClassification": ((BERT, lib.fused_attention), (IDS, MASK)),
+    "BertModel": ((BERT, lib.fused_attention, False), (IDS, MASK)),
+    "Decoder": ((1, *BLOCK, lib.fused_attention, lib.rotary(lib.attention, 7.0)), (X, WIDE)),
+    "DecoderLayer": ((*BLOCK, lib.fused_attention, lib.rotary(lib.attention)), (X, WIDE)),
+    "DotScore": ((6, 6), (X, WIDE)),
+    "Encoder": ((1, *BLOCK, lib.rotary(lib.fused_attention, 9.0)), (X, MASK)),
+    "EncoderLayer": ((*BLOCK, lib.fused_attention), (X, MASK)),
+    "FeedForward": ((6, 8, "gelu"), (X,)),
+    "GRUCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4],))),
+    "GeneralScore": ((6, 6), (X, WIDE)),
+    "LSTMCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4], WIDE[:, 1, :4]))),
+    "LearnedPositions": ((6, 9, 0.5), (X,)),
+    "MultiHeadAttention": ((6, 3, 0.1, lib.rotary(lib.fused_attention)), (X, WIDE, WIDE)),
+    "RNN": ((6, 4, "lstm", True, lib.fused), (X, MASK[:, 0, 0])),
+    "RNNCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4],))),
+    "Seq2Seq": ((13, 11, 4, 6, "lstm", "additive", 0.1, 5, "luong", lib.unrolled), (IDS, TARGETS)),
+    "SinusoidalPositions": ((6, 9), (X,)),
+    "TimeModulation": ((6, 3, 2.0), (X, WIDE[..., 0])),
+    "Transformer": ((TRANSFORMER, lib.fused_attention), (IDS, TARGETS)),
+    BertEmbeddings: ((BERT,), (IDS, IDS % 2)),
+    MaskedLMHead: ((BERT,), (X, np.ones((13, 6), dtype="float32"))),
+}  # fmt: skip
+LAYERS = [name for name in lib.__all__ if isinstance(getattr(lib, name), type) and name != "NextLogits"]
+WALK = pytest.mark.parametrize("name", [*LAYERS, BertEmbeddings, MaskedLMHead], ids=str)
+
+
+def made(name, /, **options):
+    """An example: the class, the instance, and the inputs as tensors."""
+    arguments, inputs = EXAMPLES[name]
+    cls = getattr(lib, name) if isinstance(name, str) else name
+    keras.utils.set_random_seed(1)
+    return cls, cls(*arguments, **options), tf.nest.map_structure(TENSORFLOW.tensor, inputs)
+
+
+def called(layer, inputs):
+    """A call with what has the name `mask` given by name, as Keras wants a mask."""
+    names = [p for p in layer._call_signature.parameters][: len(inputs)]
+    given = dict(zip(names, inputs, strict=True))
+    return layer(given.pop(names[0]), **given)
+
+
+@WALK
+def test_a_config_rebuilds_the_layer(name):
+    """Through JSON, as in a file; with Keras's own three arguments, and whatever has weights or functions inside."""
+    cls, layer, inputs = made(name, name="mine", dtype="float64", trainable=False)
+    assert layer.name == "mine" and layer.dtype == "float64" and not layer.trainable_variables
+    assert {part.dtype_policy.name for part in layer._flatten_layers()} == {"float64"}
+    assert keras.config.dtype_policy().name == "float32"
+    config = json.loads(json.dumps(layer.get_config()))
+    other = cls.from_config(config)
+    assert json.loads(json.dumps(other.get_config())) == config
+    assert other.name == "mine" and other.dtype == "float64" and other.trainable is False
+    other.set_weights(layer.get_weights())
+    assert error(called(other, inputs), called(layer, inputs)) < 1e-12
+
+
+@WALK
+def test_a_pickle_has_the_weights(name):
+    _, layer, inputs = made(name)
+    assert error(called(pickle.loads(pickle.dumps(layer)), inputs), called(layer, inputs)) < 1e-6
+
+
+@WALK
+def test_a_symbolic_call_returns_what_the_eager_one_does(name):
+    """None where that has None, and in a functional model the same numbers."""
+    _, layer, inputs = made(name)
+    expected = called(layer, inputs)
+    symbols = tf.nest.map_structure(lambda x: keras.Input(batch_shape=(None, *x.shape[1:]), dtype=x.dtype), inputs)
+    outputs = called(layer, symbols)
+    tf.nest.assert_same_structure(outputs, expected)
+    for symbol, value in zip(tf.nest.flatten(outputs), tf.nest.flatten(expected), strict=True):
+        assert (symbol is None) == (value is None)
+        if value is not None:
+            assert isinstance(symbol, keras.KerasTensor) and symbol.dtype == value.dtype
+            assert all(n in (None, m) for n, m in zip(symbol.shape, value.shape, strict=True))
+    present = [x for x in tf.nest.flatten(outputs) if x is not None]
+    functional = keras.Model(tf.nest.flatten(symbols), present)
+    values = [x for x in tf.nest.flatten(expected) if x is not None]
+    assert error(tf.nest.flatten(functional(tf.nest.flatten(inputs))), values) < 2e-5
+
+
+@WALK
+def test_half_precision_is_finite_and_close(name):
+    """One block each: at most 40 roundings of one sign."""
+    _, layer, inputs = made(name)
+    _, other, _ = made(name, dtype="mixed_float16")
+    other.set_weights(layer.get_weights())
+    assert error(called(other, inputs), called(layer, inputs)) < 40 * ROUNDING["mixed_float16"]
+
+
+def test_a_global_policy_is_the_default_and_an_argument_wins():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        assert lib.MultiHeadAttention(6, 3).q_proj.compute_dtype == "bfloat16"
+        assert lib.MultiHeadAttention(6, 3, dtype="float32").q_proj.compute_dtype == "float32"
+        assert keras.config.dtype_policy().name == "mixed_bfloat16"
+        with pytest.raises(ValueError, match="multiple of n_heads"):
+            lib.MultiHeadAttention(6, 4, dtype="float32")
+        assert keras.config.dtype_policy().name == "mixed_bfloat16"
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+def test_subclasses_in_the_style_of_keras_work():
+    @keras.saving.register_keras_serializable("test")
+    class Named(lib.FeedForward):
+        def __init__(self, width, **kwargs):
+            super().__init__(6, 2 * width, **kwargs)
+
+    layer = Named(4, name="mine", dtype="float64", trainable=False)
+    assert layer.linear1.units == 8 and layer.name == "mine" and layer.linear1.dtype == "float64"
+    assert layer.get_config() == {"name": "mine", "trainable": False, "dtype": layer.get_config()["dtype"], "width": 4}
+    other = copy.deepcopy(layer)
+    assert type(other) is Named and not other.trainable_variables
+    assert error(other(X), layer(X)) < 1e-12
+
+
+def test_a_functional_model_with_masks_made_inside_is_saved(tmp_path):
+    """Masks of symbolic ids, combined; reopened, Keras gives lists for named outputs, so one of them is asked for."""
+    bert = lib.BertModel(BERT)
+    ids = keras.Input((4,), dtype="int64")
+    mask = lib.padding_mask(ids, BERT.pad_id) & lib.causal_mask(4)
+    functional = keras.Model(ids, bert(ids, mask=mask).pooled)
+    functional.save(tmp_path / "functional.keras")
+    expected = bert(IDS, mask=lib.padding_mask(IDS, BERT.pad_id) & lib.causal_mask(4)).pooled
+    for model in (functional, keras.models.load_model(tmp_path / "functional.keras")):
+        assert error(model(IDS), expected) < 1e-6
+
+
+def seen_dropouts(q, k, v, mask=None, dropout=0.0):
+    """An attention function that notes the dropout it is given."""
+    seen_dropouts.seen.add(dropout)
+    return lib.attention(q, k, v, mask, dropout)
+
+
+seen_dropouts.seen = set()
+SMALL = BertConfig(13, 6, 1, 3, 8, 7, dropout=0.0, attention_dropout=0.25, pad_id=5, n_classes=3)
+PAIRS = TransformerConfig(13, 11, **SIZES, dropout=0.0, attention_dropout=0.25, pad_id=5)
+MODELS = {
+    "classifier": (lambda: lib.BertForSequenceClassification(SMALL, seen_dropouts), IDS, np.array([0, 2])),
+    "masked": (lambda: lib.BertForMaskedLM(SMALL, seen_dropouts), IDS, IDS),
+    "transformer": (lambda: lib.Transformer(PAIRS, seen_dropouts), {"source_ids": IDS, "target_ids": TARGETS}, TARGETS),
+    "seq2seq": (lambda: lib.Seq2Seq(13, 11, 4, 6, score="dot", pad_id=5), (IDS, TARGETS), TARGETS),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_fits_evaluates_and_predicts_by_keras(kind):
+    """With the inputs in order or by name; dropout in `fit` alone; `predict` gives the logits of the call."""
+    keras.utils.set_random_seed(3)
+    make, inputs, labels = MODELS[kind]
+    model = make()
+    seen_dropouts.seen.clear()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    eager = kind != "classifier"  # compiling takes as long as all else
+    model.compile(keras.optimizers.Adam(0.03), loss, metrics=["accuracy"], run_eagerly=eager, jit_compile=False)
+    history = model.fit(inputs, labels, epochs=12, verbose=0).history
+    assert history["loss"][-1] < 0.7 * history["loss"][0] and history["accuracy"][-1] >= history["accuracy"][0]
+    if kind != "seq2seq":
+        assert 0.25 in seen_dropouts.seen
+    seen_dropouts.seen.clear()
+    loss, accuracy = model.evaluate(inputs, labels, verbose=0)
+    logits = model.predict(inputs, verbose=0)
+    assert seen_dropouts.seen <= {0.0}
+    losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    assert_allclose(loss, np.mean(losses), rtol=1e-5)
+    assert_allclose(accuracy, (logits.argmax(-1) == labels).mean(), rtol=1e-6)
+    hidden = {"mask": lib.padding_mask(IDS, 5)} if kind in ("classifier", "masked") else {}
+    expected = model(inputs, **hidden).logits if isinstance(inputs, (dict, tuple)) else model(IDS, **hidden).logits
+    assert_allclose(logits, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_keras_loop_hides_padding_and_takes_masks_and_segments():
+    model = lib.BertForSequenceClassification(BertConfig(13, 6, 1, 3, 8, 7, pad_id=5, n_classes=3, init_std=0.5))
+    segments, alone = IDS % 2, np.array([[9, 4]])
+    assert_allclose(model.predict(IDS, verbose=0)[1:], model.predict(alone, verbose=0), rtol=1e-4, atol=1e-5)
+    real = IDS != 5
+    expected = model(IDS, mask=lib.padding_mask(IDS, 5), segments=tf.constant(segments)).logits
+    for inputs in (
+        {"ids": IDS, "segments": segments},
+        {"ids": IDS, "mask": real, "segments": segments},
+        {"ids": IDS, "mask": real[:, None, None], "segments": segments},
+        (IDS, real, segments),
+    ):
+        model.predict_function = None  # one traced for masks of two and of four axes knows neither
+        assert_allclose(model.predict(inputs, verbose=0), expected, rtol=1e-4, atol=1e-5)
+    all_of_them = {"ids": IDS, "mask": np.ones_like(real), "segments": segments}
+    assert np.abs(model.predict(all_of_them, verbose=0) - expected).max() > 1e-4
+    assert error(model(IDS.tolist()).logits, model(IDS).logits) < 1e-6
+    outputs = lib.BertModel(SMALL).predict(IDS, verbose=0)
+    assert {name: x.shape for name, x in outputs.items()} == {"last_hidden": (2, 4, 6), "pooled": (2, 6)}
+
+
+def test_export_serves_ids_alone_and_saved_models_have_a_signature(tmp_path):
+    """Both hide the padding, in batches and lengths of any size."""
+    model = lib.BertForSequenceClassification(SMALL)
+    model.export(tmp_path / "export", verbose=False)
+    tf.saved_model.save(model, str(tmp_path / "saved"))
+    served, saved = (tf.saved_model.load(str(tmp_path / name)) for name in ("export", "saved"))
+    for ids in (IDS, IDS[:1, :3]):
+        expected = model.predict(ids, verbose=0)
+        assert error(served.serve(tf.constant(ids)), expected) < 2e-5
+        assert error(list(saved.signatures["serving_default"](tf.constant(ids)).values()), [expected]) < 2e-5
+
+
+DECODERS = {}
+for positions, tied in (("rotary", True), ("learned", False)):
+    config = TransformerConfig(13, 11, **SIZES, positions=positions, tie_output=tied, pad_id=5, pre_norm=tied)
+    policy = "mixed_float16" if tied else "mixed_bfloat16"
+    DECODERS[f"transformer, {positions}, tied {tied}, {policy}"] = (policy, lib.Transformer, (config,))
+for policy in ("mixed_float16", "mixed_bfloat16"):
+    for choices in ("gru general bahdanau", "lstm additive luong", "rnn dot bahdanau"):
+        cell, score, order = choices.split()
+        DECODERS[f"seq2seq, {choices}, {policy}"] = (policy, lib.Seq2Seq, (13, 11, 4, 6, cell, score, 0.0, 5, order))
+    DECODERS[f"seq2seq, no attention, {policy}"] = (policy, lib.Seq2Seq, (13, 11, 4, 6))
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_decoding_in_half_precision(decoder):
+    """Token by token, outside of any `call`: the logits of the call, in float32; within 40 roundings."""
+    keras.utils.set_random_seed(0)
+    policy, cls, arguments = DECODERS[decoder]
+    model, other = cls(*arguments), cls(*arguments, dtype=policy)
+    lib.set_state(other, lib.get_state(model))
+    expected = model(IDS, TARGETS).logits
+    for options in ({}, {"cached": False}) if decoder.startswith("transformer") else ({},):
+        next_logits = other.next_logits(IDS, **options)
+        for t in range(TARGETS.shape[1]):
+            logits = next_logits(TARGETS[:, : t + 1])
+            assert logits.dtype == np.float32
+            assert error(logits, expected[:, t]) < 40 * ROUNDING[policy]
+    if decoder.startswith("transformer"):  # the layers by themselves, given float32 as their call may be
+        caches = other.decoder.start(X)
+        hidden, _ = other.decoder.step(WIDE[:, :1], caches)
+        assert hidden.dtype == other.compute_dtype
+        assert other.predict_from(tf.constant(X)).shape == (2, 4, 11)
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "float16"])
+def test_parts_outside_of_a_call_in_half_precision(policy):
+    """Cells run by the functions themselves, and scores in two steps."""
+    for run in (lib.fused, lib.unrolled):
+        outputs, state = run(lib.LSTMCell(6, 4, dtype=policy), X)
+        assert outputs.dtype == state[0].dtype == tf.float16
+    for kind in (lib.GeneralScore, lib.AdditiveScore, lib.DotScore):
+        score = kind(6, 6, dtype=policy)
+        x, wide = tf.cast(X, tf.float16), tf.cast(WIDE, tf.float16)
+        assert error(score.compare(x, score.prepare(wide)), score(x, wide)) < 2.0**-9
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_over_many_tokens_keep_their_size_in_half_precision(dtype):
+    """The loss of 30,000 tokens, and the mean vector of a long text: each sum is over 65,504, float16's largest."""
+    logits, labels = tf.zeros((2, 15_000, 64), dtype), np.ones((2, 15_000), dtype=np.int64)
+    loss, nll, n_tokens = lib.cross_entropy(logits, labels, smoothing=0.1)
+    assert loss.dtype == nll.dtype == tf.float32
+    assert_allclose([loss, nll, n_tokens], [np.log(64), np.log(64), 30_000], rtol=1e-5)
+    bert = lib.BertModel(BertConfig(13, 6, 1, 3, 8, 600), dtype=f"mixed_{dtype}")
+    state = lib.get_state(bert)
+    lib.set_state(bert, state | {"encoder.layers.0.norm2.bias": state["encoder.layers.0.norm2.bias"] + 200.0})
+    vector = embed(bert, [np.ones(500, dtype=np.int64)])
+    assert vector.dtype == np.float32
+    assert_allclose(vector, 200.0, atol=5.0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_empty_rows_and_masks_in_half_precision(dtype, rng):
+    """A query with nothing to attend to: zeros, and finite gradients; the others as in float32."""
+    q, k, v = (tf.constant(rng.normal(size=(2, 4, 6)), dtype) for _ in range(3))
+    mask = np.array([[1, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]], dtype=bool)
+    scores = tf.matmul(q, k, transpose_b=True)
+    for function, inputs in (
+        (lambda q, k, v: lib.attention(q, k, v, mask).output, (q, k, v)),
+        (lambda q, k, v: lib.fused_attention(q, k, v, mask).output, (q, k, v)),
+        (lambda scores, v: lib.weighted_mean(scores, v, mask).output, (scores, v)),
+    ):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            output = function(*inputs)
+        for gradient in tape.gradient(output, inputs):
+            assert np.isfinite(tf.cast(gradient, tf.float32)).all()
+        assert np.abs(tf.cast(output[:, 1], tf.float32)).max() == 0.0
+        wide = function(*(tf.cast(x, tf.float32) for x in inputs))
+        assert error(output, wide) < 10 * ROUNDING[f"mixed_{dtype}"]
+
+
+def test_ids_are_checked_and_may_be_lists_or_arrays():
+    model = lib.BertForSequenceClassification(SMALL)
+    for ids in (IDS.tolist(), IDS.astype(np.int32), tf.constant(IDS)):
+        assert error(model(ids).logits, model(IDS).logits) < 1e-6
+    with pytest.raises(ValueError, match="ids must lie in 0 ... 12, got ids from 2 to 13"):
+        model(IDS + 1)
+    with pytest.raises(ValueError, match="at least one token"):
+        model(IDS[:, :0])
+    with pytest.raises(TypeError, match="ids must be integers"):
+        model(IDS.astype("float32"))
+    logits = np.zeros((2, 4, 13), dtype="float32")
+    for bad in (-100, -1, 13):
+        with pytest.raises(ValueError, match=r"labels must lie in 0 ... 12, .* not counting pad_id=0"):
+            lib.cross_entropy(logits, np.where(IDS == 4, bad, IDS))
+    assert lib.cross_entropy(logits, np.where(IDS == 4, -100, IDS), pad_id=-100).n_tokens == 6
+
+
+def test_a_state_in_bfloat16_comes_as_float32_and_goes_back():
+    layer = lib.FeedForward(6, 8, dtype="bfloat16")
+    state = lib.get_state(layer)
+    assert {value.dtype.name for value in state.values()} == {"float32"}
+    other = lib.FeedForward(6, 8, dtype="bfloat16")
+    lib.set_state(other, state)
+    assert error(other(X), layer(X)) < 1e-12
