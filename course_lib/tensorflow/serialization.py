@@ -108,9 +108,8 @@ def _plain(value):
 
 
 def _restored(value, parameter):
-    if parameter is not None and is_dataclass(parameter.annotation) and isinstance(value, dict):
-        # JSON knows no tuples
-        return parameter.annotation(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
-    if isinstance(value, dict) and parameter is not None and parameter.name != "dtype":
-        return keras.saving.deserialize_keras_object(value)
-    return value
+    if parameter is None or parameter.name == "dtype" or not isinstance(value, dict):
+        return value
+    if is_dataclass(parameter.annotation):
+        return parameter.annotation(**value)
+    return keras.saving.deserialize_keras_object(value)

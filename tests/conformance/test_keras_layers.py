@@ -21,7 +21,9 @@ from course_lib.tensorflow.training import embed
 # Keras's own, of NumPy 2, while it writes weights
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
 
-BERT = BertConfig(vocab_size=13, d_model=6, n_layers=1, n_heads=3, d_ff=8, max_len=7, pad_id=5, n_classes=3)
+BERT = BertConfig(
+    vocab_size=13, d_model=6, n_layers=1, n_heads=3, d_ff=8, max_len=7, pad_id=5, n_classes=2, labels=("no", "yes")
+)
 SIZES = {"d_model": 6, "n_layers": 1, "n_heads": 3, "d_ff": 8, "max_len": 9}
 TRANSFORMER = TransformerConfig(13, 11, **SIZES, positions="rotary", pad_id=5)
 IDS = np.array([[2, 4, 12, 1], [9, 4, 5, 5]])
