@@ -1,6 +1,6 @@
 """Loading and saving a model from a folder, the same in the three frameworks."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from course_lib.config import BertConfig
@@ -11,6 +11,8 @@ from course_lib.weights import (
     match,
     read_checkpoint,
     to_hugging_face,
+    with_ties,
+    within,
     write_checkpoint,
 )
 
@@ -41,12 +43,15 @@ class Pretrained:
 
         Raises
         ------
-        ValueError : neither a folder nor the name of a checkpoint of the registry, or a `new` that is no part.
+        ValueError : neither a folder nor the name of a checkpoint of the registry, a `new` that is no part, or a change
+            of something that is no field.
         FileNotFoundError : a file missing in the folder.
         CheckpointError : weights missing, unknown, of another shape, or a truncated file.
         UnsupportedConfigError : a config.json that is not of a BERT we compute.
         """
         settings, state = read_checkpoint(resolve(name_or_folder, source))
+        if cls.architecture != "BertForMaskedLM":  # the others have no output matrix that could be tied
+            settings = {**settings, "tie_word_embeddings": True}
         config = _changed(BertConfig.from_hugging_face(settings), changes)
         model = cls(config) if attention is None else cls(config, attention=attention)
         # a model with a head keeps the encoder under "bert."; the checkpoint's names come without it
@@ -54,8 +59,10 @@ class Pretrained:
         expected = {name: shape for name, (_, shape) in fresh.items()}
         new = (new,) if isinstance(new, str) else tuple(new)
         _check_parts(new, expected)
-        state = {name: value for name, value in from_hugging_face(state).items() if not name.startswith(new)}
-        needed = {name: shape for name, shape in expected.items() if not name.startswith(new)}
+        needed = {name: shape for name, shape in expected.items() if not within(name, new)}
+        if any(within(name, ["head"]) for name in needed):
+            state = with_ties(state)
+        state = {name: value for name, value in from_hugging_face(state).items() if not within(name, new)}
         try:
             weights = match(needed, state, unused=cls.unused)
         except CheckpointError as error:
@@ -77,7 +84,10 @@ class Pretrained:
 
 def _changed(config: BertConfig, changes: dict) -> BertConfig:
     """The configuration with other fields; labels and their number follow each other unless both are given."""
-    if changes.get("labels") is not None:
+    known = [field.name for field in fields(config)]
+    if odd := [name for name in changes if name not in known]:
+        raise ValueError(f"{odd[0]!r} is no setting of BertConfig; its settings are {', '.join(known)}")
+    if isinstance(changes.get("labels"), (tuple, list)):
         changes = {"n_classes": len(changes["labels"]), **changes}
     elif changes.get("n_classes", config.n_classes) != config.n_classes:
         changes = {"labels": None, **changes}
@@ -86,7 +96,7 @@ def _changed(config: BertConfig, changes: dict) -> BertConfig:
 
 def _check_parts(new: tuple[str, ...], expected: dict) -> None:
     for part in new:
-        if not part or not any(name.startswith(part) for name in expected):
+        if not part or not any(within(name, [part]) for name in expected):
             parts = ", ".join(dict.fromkeys(name.split(".")[0] for name in expected))
             raise ValueError(f"new={part!r} names no part of this model; its parts are {parts}")
 
@@ -96,6 +106,8 @@ def _advice(needed: dict, state: dict, settings: dict, architecture: str) -> str
     advice = ""
     wrong = (name for name, shape in needed.items() if name not in state or tuple(state[name].shape) != tuple(shape))
     parts = list(dict.fromkeys(name.split(".")[0] for name in wrong))
+    if parts == ["pooler"] and any(within(name, ["classifier"]) for name in needed):
+        parts.append("classifier")  # one that never saw a pooled token is of another task: a label for each token
     if parts and set(parts) <= {"pooler", "head", "classifier"}:
         advice += f"; to start with fresh values there, pass new={parts}"
     names = settings.get("architectures")

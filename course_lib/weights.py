@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 from course_lib.files import check_exchanged, replacing
 
 # Hugging Face's name -> ours, after "bert." is stripped; {n} is the layer's number.
-# None = dropped on purpose: buffers, copies of tied weights, the next-sentence head.
+# None = dropped on purpose: buffers, copies of tied weights (`with_ties` looks at them first), the next-sentence head.
 # The head that answers questions is none of ours; it has a name so that BertModel can leave it out.
 RENAMES: dict[str, str | None] = {
     "embeddings.word_embeddings.weight": "embeddings.token.weight",
@@ -44,6 +44,12 @@ RENAMES: dict[str, str | None] = {
     "cls.seq_relationship.{p}": None,
 }
 
+# of each tied weight that a masked language model's file may hold twice, the second name and the first
+_TIES = {
+    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+
 # safetensors' names of the types that are read; a quantised weight of 8 bits is not the number that it holds
 _TYPES = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "BOOL")
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -58,19 +64,43 @@ def from_hugging_face(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
     Raises
     ------
-    CheckpointError : a name that is not in the table (the first few are listed).
+    CheckpointError : a name that is not in the table (the first few are listed), or two names of one weight.
     """
-    renamed, unknown = {}, []
+    renamed, unknown, origin = {}, [], {}
     for name, value in state.items():
         plain = re.sub(r"gamma$", "weight", re.sub(r"beta$", "bias", name.removeprefix("bert.")))
         ours = _rename(plain, RENAMES.items(), default="?")
         if ours == "?":
             unknown.append(name)
+        elif ours in origin:
+            raise CheckpointError(f"the checkpoint holds two names for one weight: {origin[ours]} and {name}")
         elif ours is not None:
-            renamed[ours] = value
+            renamed[ours], origin[ours] = value, name
     if unknown:
         raise CheckpointError(f"the checkpoint holds weights that are not a BERT's: {_few(unknown)}")
     return renamed
+
+
+def with_ties(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The weights, under Hugging Face's names, with the second copy of a tied one where the first is absent.
+
+    Raises
+    ------
+    CheckpointError : an output matrix that is not the token table, or an output bias that is not the head's.
+    """
+    state = dict(state)
+    for second, first in _TIES.items():
+        if second not in state:
+            continue
+        first = next((name for name in (first, first.removeprefix("bert.")) if name in state), None)
+        if first is None:
+            state[_TIES[second]] = state[second]
+        elif not np.array_equal(state[first], state[second]):
+            raise CheckpointError(
+                f"{second} is not {first}: the output matrix is not the token table; ours is tied, so this checkpoint "
+                "would compute something else here"
+            )
+    return state
 
 
 def to_hugging_face(state: Mapping[str, np.ndarray], prefix: str = "") -> dict[str, np.ndarray]:
@@ -103,7 +133,7 @@ def match(
     ----------
     expected : the model's parameter names and shapes
     state : the weights on offer
-    new : first parts of parameter names that may keep their fresh values, such as "classifier"
+    new : first parts of parameter names that may keep their fresh values, such as "classifier"; "" means all
     unused : first parts of weight names that this model leaves out on purpose, such as "pooler"
 
     Returns
@@ -115,8 +145,8 @@ def match(
     CheckpointError : missing or unknown names, or wrong shapes; names the first few.
     """
     new, unused = ((part,) if isinstance(part, str) else tuple(part) for part in (new, unused))
-    missing = [name for name in expected if name not in state and not name.startswith(new)]
-    unknown = [name for name in state if name not in expected and not name.startswith(unused)]
+    missing = [name for name in expected if name not in state and not within(name, new)]
+    unknown = [name for name in state if name not in expected and not within(name, unused)]
     wrong = [
         f"{name} (is {tuple(state[name].shape)}, must be {tuple(shape)})"
         for name, shape in expected.items()
@@ -130,6 +160,11 @@ def match(
     if problems:
         raise CheckpointError("the weights do not fit the model; " + "; ".join(problems))
     return {name: state[name] for name in expected if name in state}
+
+
+def within(name: str, parts: Iterable[str]) -> bool:
+    """Whether a dotted name is one of the parts or lies in one: "layers.1" holds "layers.1.bias", not "layers.10"."""
+    return any(part in ("", name) or name.startswith(part.rstrip(".") + ".") for part in parts)
 
 
 def read_checkpoint(folder: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
@@ -169,7 +204,7 @@ def write_checkpoint(folder: str | Path, settings: dict, state: Mapping[str, np.
     OSError : the files could not be written, on a full disk for one; those that were there before are as they were.
     """
     with replacing(folder) as scratch:
-        arrays = {name: np.ascontiguousarray(value) for name, value in state.items()}
+        arrays = {name: np.asarray(value, order="C") for name, value in state.items()}
         # transformers refuses a file that does not say which framework's layout it has
         save_file(arrays, scratch / _WEIGHTS, metadata={"format": "pt"})
         (scratch / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
@@ -178,7 +213,7 @@ def write_checkpoint(folder: str | Path, settings: dict, state: Mapping[str, np.
 
 def _read_json(path: Path) -> dict:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
         if not isinstance(content, dict):
             raise ValueError("the top level is not an object")
     except ValueError as error:

@@ -127,7 +127,7 @@ class BertForMaskedLM(Checkpoint, nn.Module):
     """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
 
     architecture = "BertForMaskedLM"
-    unused = ("pooler.", "classifier.")
+    unused = ("pooler.", "classifier.", "qa_outputs.")
 
     def __init__(self, config: BertConfig, attention=attention):
         super().__init__()
@@ -145,7 +145,7 @@ class BertForSequenceClassification(Checkpoint, nn.Module):
     """BERT with a linear classifier on the pooled first token (section 4.1)."""
 
     architecture = "BertForSequenceClassification"
-    unused = ("head.",)
+    unused = ("head.", "qa_outputs.")
 
     def __init__(self, config: BertConfig, attention=attention):
         super().__init__()

@@ -192,7 +192,7 @@ def test_a_fresh_classifier_of_another_number_of_classes(backend, tmp_path):
     assert (named.config.n_classes, named.config.labels) == (2, ("no", "yes"))
 
 
-@pytest.mark.parametrize("new", ["clasifier", ["classifier", "poler"], "", ["bert.pooler"]])
+@pytest.mark.parametrize("new", ["e", "classifier.w", "clasifier", ["classifier", "poler"], "", ["bert.pooler"]])
 def test_a_new_part_that_there_is_not(backend, tmp_path, new):
     backend.make("BertModel", CONFIG).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="names no part of this model; its parts are .*embeddings.*pooler"):
@@ -239,9 +239,9 @@ def test_a_checkpoint_with_a_head_for_answers(backend, tmp_path):
     edit_config(tmp_path, architectures=["BertForQuestionAnswering"])
     opened = backend.lib.BertModel.from_pretrained(tmp_path)
     assert_states_equal(state, backend.lib.get_state(opened), rtol=1e-6)
-    message = "qa_outputs.bias, qa_outputs.weight; .* from a BertForQuestionAnswering, whose encoder BertModel opens$"
+    message = r"new=\['classifier'\]; .* from a BertForQuestionAnswering, whose encoder BertModel opens$"
     with pytest.raises(CheckpointError, match=message):
-        backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=["classifier"])
+        backend.lib.BertForSequenceClassification.from_pretrained(tmp_path)
 
 
 def test_a_source_is_passed_to_the_registry(backend, monkeypatch, tmp_path):
@@ -284,3 +284,77 @@ def test_the_saved_config_names_the_architecture(backend, tmp_path):
         backend.make(name, CONFIG).save_pretrained(tmp_path)
         settings = json.loads((tmp_path / "config.json").read_text())
         assert settings["architectures"] == [name] and settings["model_type"] == "bert"
+
+
+DECODER, TABLE = "cls.predictions.decoder.", "bert.embeddings.word_embeddings.weight"
+
+
+def rewritten(folder, add=(), remove=()):
+    """The folder's weights under Hugging Face's names, with others."""
+    state = load_file(folder / "model.safetensors") | dict(add)
+    save_file({name: value for name, value in state.items() if name not in remove}, folder / "model.safetensors")
+
+
+def test_the_second_copy_of_a_tied_weight(backend, tmp_path):
+    """It stands in for the first, may repeat it, and is an output matrix of its own where it differs."""
+    state = states.random_state(SHAPES["BertForMaskedLM"])
+    backend.make("BertForMaskedLM", CONFIG, state=state).save_pretrained(tmp_path)
+    theirs = load_file(tmp_path / "model.safetensors")
+    table, bias = theirs[TABLE], theirs["cls.predictions.bias"]
+    copies = {f"{DECODER}weight": table, f"{DECODER}bias": bias}
+    for remove in ((), (TABLE,), ("cls.predictions.bias",), (TABLE, "cls.predictions.bias")):
+        rewritten(tmp_path, {**theirs, **copies}, remove)
+        opened = backend.lib.BertForMaskedLM.from_pretrained(tmp_path)
+        assert_states_equal(state, backend.lib.get_state(opened), rtol=1e-6)
+    for name, other in ((f"{DECODER}weight", -table), (f"{DECODER}bias", bias + 1), (f"{DECODER}weight", table[:5])):
+        rewritten(tmp_path, {**theirs, **copies, name: other})
+        with pytest.raises(CheckpointError, match="the output matrix is not the token table; ours is tied"):
+            backend.lib.BertForMaskedLM.from_pretrained(tmp_path)
+        backend.lib.BertForMaskedLM.from_pretrained(tmp_path, new=["head"])
+        backend.lib.BertModel.from_pretrained(tmp_path, new=["pooler"])  # it has no output matrix
+        backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=["pooler", "classifier"])
+
+
+def test_untied_by_its_settings(backend, tmp_path):
+    """Only the model with an output matrix minds."""
+    backend.make("BertForMaskedLM", CONFIG).save_pretrained(tmp_path)
+    edit_config(tmp_path, tie_word_embeddings=False)
+    backend.lib.BertModel.from_pretrained(tmp_path, new=["pooler"])
+    with pytest.raises(ValueError, match="tie_word_embeddings"):
+        backend.lib.BertForMaskedLM.from_pretrained(tmp_path)
+
+
+def test_a_fresh_layer_is_that_layer_alone(backend, tmp_path):
+    config = dataclasses.replace(CONFIG, n_layers=11)
+    state = states.random_state(states.bert(config))
+    backend.make("BertModel", config, state=state).save_pretrained(tmp_path)
+    opened = backend.lib.get_state(backend.lib.BertModel.from_pretrained(tmp_path, new=["encoder.layers.1"]))
+    kept = {name for name in state if np.allclose(opened[name], state[name], rtol=1e-6)}
+    assert set(state) - kept == {name for name in state if name.startswith("encoder.layers.1.")}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_answers_questions_opens_as_every_model(backend, name, tmp_path):
+    """Its head is left out; so is that of a model for masked tokens where a classifier is wanted, and so on."""
+    backend.make("BertModel", CONFIG, pooler=False).save_pretrained(tmp_path)
+    heads = {"qa_outputs.weight": np.zeros((2, 6), np.float32), "qa_outputs.bias": np.zeros(2, np.float32)}
+    rewritten(tmp_path, heads)
+    new = {"BertModel": ["pooler"], "BertForMaskedLM": ["head"]}.get(name, ["pooler", "classifier"])
+    getattr(backend.lib, name).from_pretrained(tmp_path, new=new)
+
+
+def test_a_classifier_of_tokens_lacks_a_pooler(backend, tmp_path):
+    backend.make("BertModel", CONFIG, pooler=False).save_pretrained(tmp_path)
+    rewritten(tmp_path, {"classifier.weight": np.zeros((3, 6), np.float32), "classifier.bias": np.zeros(3, np.float32)})
+    edit_config(tmp_path, architectures=["BertForTokenClassification"])
+    with pytest.raises(CheckpointError, match=r"pass new=\['pooler', 'classifier'\]; .* BertForTokenClassification"):
+        backend.lib.BertForSequenceClassification.from_pretrained(tmp_path)
+    assert backend.lib.BertForSequenceClassification.from_pretrained(tmp_path, new=["pooler", "classifier"])
+
+
+def test_settings_that_there_are_not(backend, tmp_path):
+    backend.make("BertModel", CONFIG).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="'droput' is no setting of BertConfig; its settings are vocab_size, .*dropout"):
+        backend.lib.BertModel.from_pretrained(tmp_path, droput=0.0)
+    with pytest.raises(ValueError, match="labels must be the names of the classes, texts; got 5"):
+        backend.lib.BertModel.from_pretrained(tmp_path, labels=5)

@@ -302,3 +302,38 @@ def test_a_header_that_is_too_long_for_its_file(tmp_path):
     (tmp_path / "model.safetensors").write_bytes((10**6).to_bytes(8, "little") + b"{}")
     with pytest.raises(CheckpointError, match="is truncated or not a safetensors file"):
         read_checkpoint(tmp_path)
+
+
+def test_a_part_of_a_name_ends_where_the_name_has_a_dot():
+    """Layer 1 is none of the layers 10 and 11, and a letter is no part."""
+    expected = {f"encoder.layers.{n}.norm.weight": (1,) for n in (1, 10, 11)}
+    with pytest.raises(CheckpointError, match="missing: encoder.layers.10.norm.weight, encoder.layers.11.norm.weight$"):
+        match(expected, {}, new=["encoder.layers.1"])
+    for part in ("e", "encoder.lay", "encoder.layers.1.norm.weigh"):
+        with pytest.raises(CheckpointError, match="missing: encoder.layers.1.norm.weight"):
+            match(expected, {}, new=part)
+        with pytest.raises(CheckpointError, match="not used by the model: encoder.layers.1.norm.weight"):
+            match({}, dict.fromkeys(expected, np.zeros(1)), unused=part)
+    for part in ("encoder", "encoder.", "encoder.layers", ""):
+        assert match(expected, {}, new=part) == match({}, dict.fromkeys(expected, np.zeros(1)), unused=part) == {}
+    assert match({"head": (1,)}, {}, new="head") == {}
+
+
+def test_two_names_of_one_weight_are_refused():
+    for state in (["bert.pooler.dense.weight", "pooler.dense.weight"],
+                  ["embeddings.LayerNorm.gamma", "embeddings.LayerNorm.weight"]):  # fmt: skip
+        with pytest.raises(CheckpointError, match=f"two names for one weight: {state[0]} and {state[1]}"):
+            from_hugging_face(numbered(state))
+
+
+def test_a_number_keeps_its_shape(tmp_path):
+    write_checkpoint(tmp_path, {}, {"a": np.float32(3), "b": np.zeros((0, 2)), "c": np.ones((2, 3)).T})
+    assert {name: value.shape for name, value in read_checkpoint(tmp_path)[1].items()} == {
+        "a": (), "b": (0, 2), "c": (3, 2),
+    }  # fmt: skip
+
+
+def test_a_byte_order_mark_is_no_part_of_the_settings(tmp_path):
+    write_checkpoint(tmp_path, {}, {})
+    (tmp_path / "config.json").write_text('{"a": 1}', encoding="utf-8-sig")
+    assert read_checkpoint(tmp_path)[0] == {"a": 1}
