@@ -18,6 +18,8 @@ def softmax(scores):
 def attention(q, k, v, mask=None, dropout=0.0):
     """softmax(q k^T / sqrt(d_k)) v: each query's weighted mean of the values (eq. 1).
 
+    In float16 a product q k^T above 65504 is too large to write down; `fused_attention` and bfloat16 reach further.
+
     Parameters
     ----------
     q : queries, shape (..., T, d_k)

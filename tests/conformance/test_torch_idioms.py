@@ -298,6 +298,17 @@ def test_the_loss_of_a_large_batch_in_half_precision(dtype):
     assert_allclose([float(value) for value in actual], [float(value) for value in expected], rtol=1e-5)
 
 
+@pytest.mark.parametrize("name, dtype", [("fused_attention", torch.float16), ("attention", torch.bfloat16)])
+def test_products_above_the_range_of_float16(name, dtype):
+    """What the docstring of `attention` promises of the others."""
+    torch.manual_seed(0)
+    q, k, v = (scale * torch.randn(2, 4, 16) for scale in (100, 100, 1))
+    assert (q @ k.mT).abs().max() > torch.finfo(torch.float16).max
+    q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
+    expected = lib.attention(q.double(), k.double(), v.double()).output
+    same(getattr(lib, name)(q, k, v).output.double(), expected, rtol=0, atol=2**-6)
+
+
 @pytest.mark.parametrize("longest", [1.0, 50.0])
 def test_times_keep_their_angles_in_half_precision(longest):
     torch.manual_seed(0)
