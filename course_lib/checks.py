@@ -34,8 +34,7 @@ def check_mask(mask_shape, mask_dtype, scores_shape) -> None:
     Raises
     ------
     TypeError : the mask is not boolean (a float or additive mask, 0/1 integers).
-    ValueError : the mask does not broadcast to `scores_shape`, or does so by chance: of fewer than the four axes
-        (B, H, T, S), its first is as long as the batch and yet would stand for the heads or the queries.
+    ValueError : the mask does not broadcast to `scores_shape`.
     """
     if "bool" not in str(mask_dtype):
         raise TypeError(
@@ -46,14 +45,16 @@ def check_mask(mask_shape, mask_dtype, scores_shape) -> None:
     padded = (1,) * (len(scores) - len(mask)) + mask
     if len(mask) > len(scores) or not all(m == 1 or _same(m, s) for m, s in zip(padded, scores, strict=True)):
         raise ValueError(f"a mask of shape {_show(mask)} does not broadcast to the scores {_show(scores)}")
-    if len(scores) == 4 and len(mask) in (2, 3) and mask[0] is not None and mask[0] == scores[0] > 1:
-        # broadcasting took it for an axis of the same length, and would have refused it for any other batch
-        axis = "heads" if len(mask) == 3 else "queries"
+
+
+def check_mask_of_ids(mask, ids_shape) -> None:
+    """Raise ValueError for a boolean mask of the shape of the ids (B, T): with B = T it would pass for one (T, S)."""
+    shape = tuple(getattr(mask, "shape", ()))
+    if "bool" in str(getattr(mask, "dtype", "")) and None not in shape and shape == tuple(ids_shape):
         raise ValueError(
-            f"a mask of shape {_show(mask)} may be meant for the batch or for the {axis}, of which there are {mask[0]} "
-            f"each: give it the four axes of the scores {_show(scores)}. `padding_mask(ids)` makes one from ids; of "
-            "your own, mask[:, None, None, :] hides keys of each sequence, mask[:, None] is one (T, S) for each "
-            "sequence, and mask[None] or mask[None, None] is the same for all"
+            f"a mask of the shape of ids, {_show(shape)}, would be read as one of queries and keys: give "
+            "`padding_mask(ids)`, or mask[:, None, None, :], to hide keys of each sequence, and mask[None, None] for "
+            "queries and keys of all sequences alike"
         )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.checks import check_segments
+from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.config import BertConfig
 from course_lib.numpy.attention import attention
 from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module, checked_ids
@@ -87,6 +87,7 @@ class BertModel(Checkpoint, Module):
         TypeError : ids that are not integers, a mask that is not boolean.
         """
         x = self.embeddings(ids, segments=segments)
+        check_mask_of_ids(mask, x.shape[:2])
         last_hidden, hidden, weights = self.encoder(x, mask=mask, return_layers=return_layers)
         pooled = None if self.pooler is None else np.tanh(self.pooler(last_hidden[:, 0]))
         return BertOutput(last_hidden, pooled, hidden, weights)

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_segments
+from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.config import BertConfig
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
@@ -94,6 +94,7 @@ class BertModel(Checkpoint, Fittable, ExplicitMask, keras.Model):
         TypeError : ids that are not integers, a mask that is not boolean.
         """
         x = self.embeddings(ids, segments=segments)
+        check_mask_of_ids(mask, x.shape[:2])
         last_hidden, hidden, weights = self.encoder(x, mask=mask, return_layers=return_layers)
         pooled = None if self.pooler is None else tf.tanh(self.pooler(last_hidden[:, 0]))
         return BertOutput(last_hidden, pooled, hidden, weights)

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import check_segments
+from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.config import BertConfig
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
@@ -102,6 +102,7 @@ class BertModel(Checkpoint, nn.Module):
         TypeError : ids that are not integers, a mask that is not boolean.
         """
         x = self.embeddings(ids, segments=segments)
+        check_mask_of_ids(mask, x.shape[:2])
         last_hidden, hidden, weights = self.encoder(x, mask=mask, return_layers=return_layers)
         pooled = None if self.pooler is None else torch.tanh(self.pooler(last_hidden[:, 0]))
         return BertOutput(last_hidden, pooled, hidden, weights)

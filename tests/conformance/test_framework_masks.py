@@ -8,6 +8,7 @@ from backends import BACKENDS
 from numpy.testing import assert_array_equal
 
 from course_lib import masks
+from course_lib.config import BertConfig
 
 IDS = np.array([[4, 2, 7, 9], [0, 3, 7, 7], [7, 7, 7, 7]])
 T = IDS.shape[1]
@@ -50,25 +51,19 @@ def test_the_module_has_what_the_package_exports(backend):
     assert (module.padding_mask, module.causal_mask) == (backend.lib.padding_mask, backend.lib.causal_mask)
 
 
-@pytest.mark.parametrize("case, shape, heads", [
-    ("padding (B, S), as many sequences as queries", (4, 4), 3),
-    ("one place for each query of each sequence, (B, 1)", (4, 1), 3),
-    ("a mask (B, T, S), as many sequences as heads", (4, 4, 4), 4),
-    ("a mask (B, 1, S), as many sequences as heads", (4, 1, 4), 4),
-])  # fmt: skip
-def test_a_mask_of_fewer_axes_that_may_mean_two_things_is_refused(backend, rng, case, shape, heads):
+@pytest.mark.parametrize("name", ["BertModel", "BertForMaskedLM", "BertForSequenceClassification"])
+def test_a_mask_of_the_shape_of_the_ids_is_refused(backend, rng, name):
     """NumPy's rules put (B, S) in the place of (T, S) when B = T: with another batch it would not have passed."""
-    d_model = 2 * heads
-    x = rng.normal(size=(4, 4, d_model))
-    mask = rng.random(shape) < 0.7
-    with pytest.raises(ValueError, match=r"(?s)may be meant for the batch or .*padding_mask"):
-        backend.call(backend.make("Encoder", 1, d_model, heads, 8), x, mask=mask)
-    with pytest.raises(ValueError, match="(?s)may be meant for the batch or "):
-        backend.call(backend.make("Decoder", 1, d_model, heads, 8), x, x, memory_mask=mask)
+    config = BertConfig(vocab_size=12, d_model=4, n_layers=1, n_heads=2, d_ff=5, max_len=6)
+    bert, ids = backend.make(name, config), rng.integers(1, 12, size=(4, 4))
+    with pytest.raises(ValueError, match=r"(?s)shape of ids, \(4, 4\), .*padding_mask"):
+        backend.call(bert, ids, mask=rng.random((4, 4)) < 0.7)
+    for shape in ((4, 1, 1, 4), (1, 1, 4, 4), (1, 4)):
+        backend.call(bert, ids, mask=rng.random(shape) < 0.7)
 
 
-@pytest.mark.parametrize("shape, batch", [((5, 5), 4), ((1, 5), 4), ((1, 5), 1), ((2, 5, 5), 4), ((5,), 5)])
-def test_a_mask_of_fewer_axes_that_means_one_thing_is_taken(backend, rng, shape, batch):
+@pytest.mark.parametrize("shape, batch", [((5, 5), 5), ((5, 5), 4), ((1, 5), 4), ((2, 5, 5), 2), ((5,), 5)])
+def test_a_mask_of_fewer_axes_is_read_from_the_right(backend, rng, shape, batch):
     x = rng.normal(size=(batch, 5, 4))
     mask = rng.random(shape) < 0.7
     encoder = backend.make("Encoder", 1, 4, 2, 8)
