@@ -68,7 +68,7 @@ def _transformer(number, rng):
         **_sizes(rng),
         max_len=24,
         pre_norm=bool(rng.integers(2)),
-        positions=["sinusoidal", "learned", "rotary", None][number % 4],
+        positions=["sinusoidal", "rotary", "learned", None][number % 4],
         share_embeddings=bool(rng.integers(2)),
         tie_output=bool(rng.integers(2)),
         pad_id=pad_id,
