@@ -15,7 +15,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from course_lib.files import check_exchanged, replacing
+from course_lib.files import read_whole, replacing
 
 # Hugging Face's name -> ours, after "bert." is stripped; {n} is the layer's number.
 # None = dropped on purpose: buffers, copies of tied weights (`with_ties` looks at them first), the next-sentence head.
@@ -186,10 +186,15 @@ def read_checkpoint(folder: str | Path) -> tuple[dict, dict[str, np.ndarray]]:
             f"{folder} holds no config.json; a checkpoint is a folder with config.json and model.safetensors"
         )
     try:
-        check_exchanged(folder)
+        return read_whole(
+            folder,
+            ("config.json", _WEIGHTS, _INDEX),
+            lambda: (_read_json(folder / "config.json"), _read_weights(folder)),
+        )
+    except CheckpointError:
+        raise
     except ValueError as error:
         raise CheckpointError(str(error)) from None
-    return _read_json(folder / "config.json"), _read_weights(folder)
 
 
 def write_checkpoint(folder: str | Path, settings: dict, state: Mapping[str, np.ndarray]) -> Path:

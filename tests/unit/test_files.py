@@ -7,6 +7,8 @@ import os
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +16,8 @@ import pytest
 from writers import WRITERS, contents
 
 import course_lib
-from course_lib import files
-from course_lib.files import check_exchanged, replacing
+from course_lib import files, weights
+from course_lib.files import replacing
 from course_lib.weights import CheckpointError, read_checkpoint, write_checkpoint
 
 ROOT = Path(course_lib.__file__).parent
@@ -91,20 +93,111 @@ def test_saving_again_mends_it(tmp_path, monkeypatch):
     assert sorted(contents(tmp_path)) == ["config.json", "model.safetensors"]
 
 
-def test_two_that_save_at_once(tmp_path, monkeypatch):
-    """The one that comes second may sweep away the files of the first; one of them is there as a whole."""
-    replace, nested = os.replace, []
+def paused(monkeypatch, reached, go_on):
+    """The first exchange in this process stops before its second file, until `go_on` is set."""
+    replace, seen = os.replace, []
 
-    def meanwhile(source, target):
-        if not nested:
-            nested.append(True)
-            write(tmp_path, "second", "a", "b")
+    def once(source, target):
+        seen.append(target)
+        if len(seen) == 2:
+            reached.set()
+            assert go_on.wait(30)
         replace(source, target)
 
-    monkeypatch.setattr(files.os, "replace", meanwhile)
-    write(tmp_path, "first", "a", "b")
-    assert contents(tmp_path) == {"a": b"second", "b": b"second"}
-    check_exchanged(tmp_path)
+    monkeypatch.setattr(files.os, "replace", once)
+
+
+def test_two_that_save_at_once(tmp_path, monkeypatch):
+    """The second waits until the first has exchanged its files, whatever it calls the folder."""
+    reached, go_on = threading.Event(), threading.Event()
+    paused(monkeypatch, reached, go_on)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "link").symlink_to("model")
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(write, tmp_path / "model", "first", "a", "b")
+        assert reached.wait(30)
+        second = pool.submit(write, tmp_path / "link", "second", "a", "b")
+        assert wait([second], timeout=0.3).not_done
+        assert contents(tmp_path / "model")["b" if "b" in contents(tmp_path / "model") else "a"] == b"first"
+        go_on.set()
+        first.result(), second.result()
+    assert contents(tmp_path / "model") == {"a": b"second", "b": b"second"}
+    assert len(list((tmp_path / "model").iterdir())) == 2
+
+
+def test_whoever_reads_while_another_saves_waits(tmp_path, monkeypatch):
+    """And finds the new files, not an interruption nor the files of two models."""
+    write_checkpoint(tmp_path, {"version": 1}, {"a": np.full(1, 1.0)})
+    reached, go_on = threading.Event(), threading.Event()
+    paused(monkeypatch, reached, go_on)
+    with ThreadPoolExecutor() as pool:
+        saved = pool.submit(write_checkpoint, tmp_path, {"version": 2}, {"a": np.full(1, 2.0)})
+        assert reached.wait(30)
+        read = pool.submit(read_checkpoint, tmp_path)
+        assert wait([read], timeout=0.1).not_done
+        go_on.set()
+        saved.result()
+        assert read.result() == ({"version": 2}, {"a": 2.0})
+
+
+def test_files_that_are_exchanged_between_two_looks(tmp_path, monkeypatch):
+    """A whole save between the reading of the settings and that of the weights."""
+    write_checkpoint(tmp_path, {"version": 1}, {"a": np.full(1, 1.0)})
+    read, seen = weights._read_weights, []
+
+    def late(folder):
+        if not seen:
+            seen.append(folder)
+            write_checkpoint(tmp_path, {"version": 2}, {"a": np.full(1, 2.0)})
+        return read(folder)
+
+    monkeypatch.setattr(weights, "_read_weights", late)
+    assert read_checkpoint(tmp_path) == ({"version": 2}, {"a": 2.0})
+
+
+def test_processes_that_save_and_read_at_once(tmp_path):
+    """Four write the same folder again and again; whoever reads finds a whole model each time."""
+    code = (
+        "import sys, numpy as np\n"
+        "from course_lib.weights import write_checkpoint\n"
+        "for i in range(40):\n"
+        "    write_checkpoint(sys.argv[1], {'v': [sys.argv[2], i]}, {'a': np.array([int(sys.argv[2]), i])})\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
+    write_checkpoint(tmp_path, {"v": ["0", 0]}, {"a": np.array([0, 0])})
+    savers = [
+        subprocess.Popen([sys.executable, "-c", code, tmp_path, str(k)], env=environment, stderr=subprocess.PIPE)
+        for k in range(3)
+    ]
+    n_read, mixed = 0, []
+    while any(saver.poll() is None for saver in savers):
+        settings, state = read_checkpoint(tmp_path)
+        n_read += 1
+        mixed += [(settings, state)] if [int(v) for v in settings["v"]] != state["a"].tolist() else []
+    assert [saver.communicate()[1] for saver in savers] == [b""] * 3 and n_read > 10 and not mixed
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
+
+
+def test_a_remainder_is_kept_from_those_that_save_other_files(tmp_path, monkeypatch):
+    """A tokenizer saved into the folder does not make a whole model of two halves."""
+    left = interrupted(tmp_path, monkeypatch)
+    write(tmp_path, "new", "tokenizer.json", "vocab.txt")
+    assert left.is_dir()
+    with pytest.raises(CheckpointError, match="was interrupted"):
+        read_checkpoint(tmp_path)
+    write(tmp_path, "new", "vocab.txt")
+    write_checkpoint(tmp_path, {"version": 3}, {"a": np.ones(1)})
+    assert read_checkpoint(tmp_path)[0] == {"version": 3} and not left.exists()
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_folder_in_the_way_of_a_file(tmp_path, gone):
+    write(tmp_path, "old", "a")
+    (tmp_path / "b").mkdir()
+    with pytest.raises(IsADirectoryError, match="nothing was changed") as caught:
+        write(tmp_path, "new", "a", "c", *([] if gone else ["b"]), gone=["b"] if gone else [])
+    assert caught.value.filename == str(tmp_path / "b")
+    assert contents(tmp_path) == {"a": b"old"} and len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
