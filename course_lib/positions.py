@@ -68,10 +68,12 @@ def made_by(maker, *arguments):
 
     Pickle finds functions by their names, and one inside another has none: it is written as the call that made it.
     """
-    return lambda function: _Made(function, maker, arguments)
+    return lambda function: Made(function, maker, arguments)
 
 
-class _Made:
+class Made:
+    """A function and the call that made it; see `made_by`."""
+
     def __init__(self, function, maker, arguments):
         self.function, self.maker, self.arguments = function, maker, arguments
         functools.update_wrapper(self, function)

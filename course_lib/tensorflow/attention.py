@@ -16,7 +16,6 @@ def softmax(scores):
     return tf.nn.softmax(scores, axis=-1)
 
 
-@serializable
 def attention(q, k, v, mask=None, dropout=0.0):
     """softmax(q k^T / sqrt(d_k)) v: each query's weighted mean of the values (eq. 1).
 
@@ -47,7 +46,6 @@ def attention(q, k, v, mask=None, dropout=0.0):
     return AttentionOutput(tf.matmul(_drop(weights, dropout), v), weights)
 
 
-@serializable
 def fused_attention(q, k, v, mask=None, dropout=0.0):
     """The same numbers as `attention` by fewer passes over the (T, S) scores, without returning the weights.
 
@@ -110,6 +108,10 @@ def _transposed_product(large, small, factor):
 def _drop(weights, dropout):
     # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach
     return weights if dropout == 0.0 else keras.random.dropout(weights, dropout)
+
+
+for _function in (attention, fused_attention):  # here, so that the formula above stands as it is read
+    serializable(_function)
 
 
 class MultiHeadAttention(ExplicitMask, keras.layers.Layer):

@@ -6,7 +6,7 @@ import tensorflow as tf
 from course_lib.checks import check_features, check_length, check_times
 from course_lib.positions import harmonics, rotary_rates, sinusoidal_table
 from course_lib.tensorflow.layers import dense
-from course_lib.tensorflow.serialization import Portable, serializable
+from course_lib.tensorflow.serialization import Portable, made_by, serializable
 
 
 class SinusoidalPositions(Portable, keras.layers.Layer):
@@ -90,27 +90,15 @@ def rotary(attention, base: float = 10000.0):
     A function of (q, k, v, mask=None, dropout=0.0): q (..., T, d_k), k (..., S, d_k), v (..., S, d_v), as `attention`.
     """
 
-    return _Rotary(attention, base)
-
-
-@serializable
-class _Rotary:
-    """What `rotary` returns: an object and no function inside it, so that a layer with one can be saved."""
-
-    def __init__(self, attention, base):
-        self.attention, self.base = attention, base
-
-    def __call__(self, q, k, v, mask=None, dropout=0.0):
-        attention, base = self.attention, self.base
+    @made_by(rotary, attention, base)
+    def rotated(q, k, v, mask=None, dropout=0.0):
         first = tf.shape(k)[-2] - tf.shape(q)[-2]
         return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, dropout)
 
-    def get_config(self):
-        return {"attention": keras.saving.serialize_keras_object(self.attention), "base": self.base}
+    return rotated
 
-    @classmethod
-    def from_config(cls, config):
-        return cls(keras.saving.deserialize_keras_object(config["attention"]), config["base"])
+
+serializable(rotary)
 
 
 class TimeModulation(Portable, keras.layers.Layer):

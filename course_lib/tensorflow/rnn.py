@@ -120,7 +120,6 @@ class LSTMCell(Cell):
 CELLS = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
 
 
-@serializable
 def unrolled(cell, x, mask=None, state=None):
     """Run a cell along a sequence, step by step: the definition.
 
@@ -155,7 +154,6 @@ def unrolled(cell, x, mask=None, state=None):
     return RNNOutput(_swapped(outputs.stack()), state)
 
 
-@serializable
 def fused(cell, x, mask=None, state=None):
     """The same numbers as `unrolled`, faster: one product of the inputs for all the steps, and a gradient of its own.
 
@@ -171,6 +169,10 @@ def fused(cell, x, mask=None, state=None):
     weight, bias = tf.cast(tf.transpose(cell.weight_hh), x.dtype), tf.cast(cell.bias_hh, x.dtype)
     outputs, *last = run(cell.project(_swapped(x)), weight, bias, *state)
     return RNNOutput(_swapped(outputs), tuple(last))
+
+
+for _function in (unrolled, fused):
+    serializable(_function)
 
 
 def _recurrence(cell, mask):

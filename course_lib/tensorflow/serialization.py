@@ -6,6 +6,8 @@ from dataclasses import asdict, is_dataclass
 
 import keras
 
+from course_lib import positions
+
 serializable = keras.saving.register_keras_serializable("course_lib")
 
 # the arguments of keras.layers.Layer that our constructors take beside their own, by name
@@ -113,3 +115,26 @@ def _restored(value, parameter):
     if is_dataclass(parameter.annotation):
         return parameter.annotation(**value)
     return keras.saving.deserialize_keras_object(value)
+
+
+def made_by(maker, *arguments):
+    """As `positions.made_by`, and Keras can save the function: as the call that made it, of a registered maker."""
+    return lambda function: Made(function, maker, arguments)
+
+
+@serializable
+class Made(positions.Made):
+    """A function and the call that made it, which is its config."""
+
+    def get_config(self) -> dict:
+        """The maker and its arguments."""
+        parts = [keras.saving.serialize_keras_object(part) for part in (self.maker, *self.arguments)]
+        return {"maker": parts[0], "arguments": parts[1:]}
+
+    @classmethod
+    def from_config(cls, config: dict):
+        """Make the function anew."""
+        maker, *arguments = (
+            keras.saving.deserialize_keras_object(part) for part in (config["maker"], *config["arguments"])
+        )
+        return maker(*arguments)
