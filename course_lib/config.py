@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 
+import numpy as np
+
 from course_lib.checks import check_choice, check_even, check_heads
 
 ACTIVATIONS = ("gelu", "relu")
@@ -74,6 +76,7 @@ class BertConfig:
     problem_type: str | None = None  # what `transformers` trains a classifier for; kept, and nothing here reads it
 
     def __post_init__(self):
+        _make_plain(self)
         _check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len", "n_segments", "n_classes")
         check_heads(self.d_model, self.n_heads)
         _check_dropouts(self, "dropout", "attention_dropout")
@@ -107,17 +110,19 @@ class BertConfig:
         ------
         UnsupportedConfigError : not a BERT, or a setting that our BERT does not compute.
         """
-        if "model_type" not in settings:
+        if settings.get("model_type") is None:
             raise UnsupportedConfigError('this config.json names no "model_type"; a BERT\'s says "bert"')
         for key, value in _FIXED.items():
-            if settings.get(key, value) != value:
+            if settings.get(key) not in (None, value):
                 raise UnsupportedConfigError(
                     f"this config.json has {key}={settings[key]!r}; the course's BERT computes {value!r} only"
                 )
         known = {ours: settings[theirs] for ours, theirs in _KEYS.items() if settings.get(theirs) is not None}
         try:
-            labels = settings.get("id2label")
-            known["n_classes"] = len(labels) if labels else settings.get("num_labels", 2)
+            labels, n_labels = settings.get("id2label"), settings.get("num_labels")
+            if labels and n_labels is not None and len(labels) < n_labels:
+                raise ValueError(f"id2label names {len(labels)} classes, but num_labels is {n_labels}")
+            known["n_classes"] = len(labels) if labels else 2 if n_labels is None else n_labels
             known["labels"] = _labels(labels) if labels else None
             return cls(**known)
         except (ValueError, TypeError, AttributeError) as error:  # the last two: another kind of value
@@ -172,6 +177,7 @@ class TransformerConfig:
     pad_id: int = 0
 
     def __post_init__(self):
+        _make_plain(self)
         _check_sizes(self, "source_vocab", "target_vocab", "d_model", "n_layers", "n_heads", "d_ff", "max_len")
         check_heads(self.d_model, self.n_heads)
         _check_dropouts(self, "dropout", "attention_dropout")
@@ -207,6 +213,14 @@ class TransformerConfig:
         """
         check_choice("the preset", name, PRESETS)
         return cls(source_vocab, target_vocab, **{**PRESETS[name], **changes})
+
+
+def _make_plain(config) -> None:
+    """NumPy's numbers as Python's: equal, and a file of settings can hold them."""
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, np.generic):
+            object.__setattr__(config, field.name, value.item())
 
 
 def _check_sizes(config, *names: str) -> None:

@@ -154,7 +154,7 @@ class SubwordTokenizer:
         return self._fast.decoder.decode(kept)
 
     def _per_sequence(self, ids, function):
-        if isinstance(ids, (list, tuple)) and ids and all(hasattr(row, "__len__") for row in ids):
+        if isinstance(ids, (list, tuple)) and ids and all(getattr(row, "ndim", hasattr(row, "__len__")) for row in ids):
             return [self._per_sequence(row, function) for row in ids]  # the rows may be of unequal lengths
         ids = np.asarray(ids)
         if ids.ndim == 2:

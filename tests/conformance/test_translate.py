@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -338,9 +339,22 @@ def test_what_ships_is_found_by_its_name(backend, shipping, translator):
 def test_a_path_is_no_name_of_what_ships(backend, shipping, copy, monkeypatch):
     monkeypatch.chdir(copy)
     assert backend.lib.load_translator(".").model.config.d_model == 16
-    monkeypatch.chdir(shipping)
-    with pytest.raises(FileNotFoundError):
-        backend.lib.load_translator("../nowhere")
+    for path in ("../nowhere", "./b-to-c"):
+        with pytest.raises(FileNotFoundError):
+            backend.lib.load_translator(path)
+
+
+def test_a_folder_comes_before_what_ships(backend, shipping, copy, monkeypatch, tmp_path):
+    """As with checkpoints: a folder of the user's is never passed over in silence."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    shutil.copytree(copy, "b-to-c")
+    config = json.loads(Path("b-to-c/config.json").read_text())
+    Path("b-to-c/config.json").write_text(json.dumps(config | {"dropout": 0.625}))
+    assert backend.lib.load_translator("b-to-c").model.config.dropout == 0.625
+    Path("b-to-c/config.json").unlink()
+    with pytest.raises(FileNotFoundError, match="folder b-to-c here is no translator, .* of one that ships: rename"):
+        backend.lib.load_translator("b-to-c")
 
 
 def test_an_unknown_name_lists_what_ships(backend, shipping):

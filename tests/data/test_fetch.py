@@ -374,3 +374,19 @@ def test_unknown_name_and_unknown_source(toy, monkeypatch):
     monkeypatch.setenv("COURSE_DATA_SOURCE", "mirror")
     with pytest.raises(ValueError, match="no data source 'mirror'"):
         fetch("toy")
+
+
+def test_a_stray_folder_with_the_name_of_a_checkpoint(tmp_path, monkeypatch):
+    """The user's folder comes first, and one that is no checkpoint is named with the registry."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "minilm-l6").mkdir()
+    with pytest.raises(FileNotFoundError, match="minilm-l6 here holds no checkpoint, .* of the registry: rename"):
+        cache.resolve("minilm-l6")
+    (tmp_path / "minilm-l6" / "vocab.txt").touch()
+    assert cache.resolve("minilm-l6") == Path("minilm-l6")
+
+
+def test_a_cache_of_nobody(monkeypatch):
+    monkeypatch.setenv("COURSE_DATA_DIR", "~no-such-user-at-all/data")
+    with pytest.raises(DataError, match="COURSE_DATA_DIR is ~no-such-user-at-all/data, which is no folder"):
+        cache.cache_folder()

@@ -1,10 +1,16 @@
 """Our tokenizer against that of `transformers` on the real vocabulary, and its conventions."""
 
+import copy
 import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from transformers import BertTokenizerFast
+import torch
+from tokenizers import Tokenizer as FastTokenizer
+from tokenizers import models, normalizers, pre_tokenizers, processors
+from transformers import AutoTokenizer, BertTokenizerFast
 
 from course_lib.data import cache, fetch
 from course_lib.tokenization import SPECIAL_TOKENS, Tokenizer
@@ -260,3 +266,107 @@ def test_odd_characters_and_long_words_are_tokens_like_others(tmp_path):
     for text in ("film\0", "\ufffd film", "film " + "x" * 100_000):
         tokens = tokenizer.tokens(tokenizer.encode(text).ids)[0]
         assert "film" in tokens and len(tokens) <= 4
+
+
+WORDS = [*SPECIAL_TOKENS, "film", "Film", "é", "e", "人", "工", "人工", "new"]
+TEXT = "Film é 人工 a New film"
+NORMALIZERS = {
+    "cased": normalizers.BertNormalizer(lowercase=False),
+    "accents kept": normalizers.BertNormalizer(lowercase=True, strip_accents=False),
+    "Chinese words": normalizers.BertNormalizer(lowercase=True, handle_chinese_chars=False),
+    "controls kept": normalizers.BertNormalizer(clean_text=False),
+    "another": normalizers.NFC(),
+    "none": None,
+}
+
+
+def small(normalizer):
+    fast = FastTokenizer(models.WordPiece({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    fast.normalizer, fast.pre_tokenizer = normalizer, pre_tokenizers.BertPreTokenizer()
+    fast.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    fast.add_special_tokens(list(SPECIAL_TOKENS))
+    return Tokenizer(fast)
+
+
+@pytest.mark.parametrize("name", NORMALIZERS)
+def test_every_normalisation_survives_being_saved(tmp_path, name):
+    """Here and in `transformers`, whose class for BERT has one of its own."""
+    tokenizer = small(NORMALIZERS[name])
+    tokenizer.save_pretrained(tmp_path)
+    expected = tokenizer.encode(TEXT).ids[0].tolist()
+    assert Tokenizer.from_pretrained(tmp_path).encode(TEXT).ids[0].tolist() == expected
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs(TEXT).input_ids == expected and theirs.pad_token_id == tokenizer.pad_id
+
+
+@pytest.mark.parametrize("settings", [
+    {"do_lower_case": True}, {"do_lower_case": False}, {"do_lower_case": False, "strip_accents": True},
+    {"do_lower_case": True, "strip_accents": False, "tokenize_chinese_chars": False},
+    {"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": True},
+])  # fmt: skip
+def test_settings_that_contradict_the_tokenizer_count(tmp_path, settings):
+    for name in ("cased", "accents kept"):
+        small(NORMALIZERS[name]).save_pretrained(tmp_path)
+        path = tmp_path / "tokenizer_config.json"
+        path.write_text(json.dumps({"tokenizer_class": "BertTokenizer", "strip_accents": None, **settings}))
+        expected = AutoTokenizer.from_pretrained(tmp_path)(TEXT).input_ids
+        assert Tokenizer.from_pretrained(tmp_path).encode(TEXT).ids[0].tolist() == expected
+
+
+def test_tokens_that_were_added_to_a_vocabulary(tmp_path):
+    vocabulary_folder(tmp_path, WORDS, tokenizer_class="BertTokenizer", do_lower_case=True)
+    (tmp_path / "added_tokens.json").write_text('{"new film": 13}')
+    texts = ["a new film", "a NEW FILM film"]
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs(texts[0]).input_ids == [2, 1, 13, 3]
+    for _ in range(2):
+        tokenizer = Tokenizer.from_pretrained(tmp_path)
+        assert tokenizer.vocab_size == 14
+        for text in texts:
+            assert tokenizer.encode(text).ids[0].tolist() == theirs(text).input_ids
+        (tmp_path / "added_tokens.json").unlink(missing_ok=True)
+        entry = dict.fromkeys(("lstrip", "rstrip", "normalized", "single_word", "special"), False)
+        entry["content"] = "new film"
+        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "added_tokens_decoder": {"13": entry}}
+        vocabulary_folder(tmp_path, WORDS, **settings)
+        theirs = AutoTokenizer.from_pretrained(tmp_path)
+    (tmp_path / "added_tokens.json").write_text('{"old film": 15}')
+    with pytest.raises(ValueError, match="adds the token 'old film' as 15, which is not the next free id"):
+        Tokenizer.from_pretrained(tmp_path)
+
+
+def test_a_token_that_stands_twice(tmp_path):
+    with pytest.raises(ValueError, match="holds the token 'film' twice"):
+        Tokenizer.from_pretrained(vocabulary_folder(tmp_path, [*WORDS, "film"]))
+
+
+def test_threads_that_cut_to_different_lengths(ours):
+    texts = ["word " * 300] * 8
+    with ThreadPoolExecutor(4) as pool:
+        lengths = [None, 5, 17, 40] * 10
+        found = pool.map(lambda length: ours.encode(texts, max_len=length).ids.shape[1], lengths)
+        assert list(found) == [length or 302 for length in lengths]
+
+
+def test_copies_of_a_tokenizer_work(ours):
+    for other in (copy.deepcopy(ours), copy.copy(ours), pickle.loads(pickle.dumps(ours))):
+        np.testing.assert_array_equal(other.encode(TEXTS[:3], max_len=5).ids, ours.encode(TEXTS[:3], max_len=5).ids)
+
+
+@pytest.mark.parametrize("max_len", [8.0, "8"])
+def test_a_length_that_is_no_integer(ours, max_len):
+    with pytest.raises(TypeError, match=f"max_len must be an integer, not {max_len!r}"):
+        ours.encode("a", max_len=max_len)
+
+
+def test_a_list_of_a_tensors_numbers(ours):
+    ids = ours.encode("a film").ids[0]
+    assert ours.decode(list(torch.tensor(ids))) == ours.decode(list(ids)) == "a film"
+
+
+def test_an_interrupted_save_is_noticed(tmp_path):
+    small(None).save_pretrained(tmp_path)
+    (tmp_path / ".exchanging-x").mkdir()
+    (tmp_path / ".exchanging-x" / "vocab.txt").touch()
+    with pytest.raises(ValueError, match="was interrupted, .* moving vocab.txt"):
+        Tokenizer.from_pretrained(tmp_path)

@@ -1,7 +1,9 @@
 """course_lib.config: BertConfig and the border to config.json."""
 
 import dataclasses
+import json
 
+import numpy as np
 import pytest
 
 from course_lib.config import BertConfig, TransformerConfig, UnsupportedConfigError
@@ -147,3 +149,31 @@ def test_nonsense_in_a_file_is_an_unsupported_configuration():
             with pytest.raises(UnsupportedConfigError):
                 BertConfig.from_hugging_face(SETTINGS | {key: value})
                 pytest.fail(f"{key}={value!r} is taken")
+
+
+@pytest.mark.parametrize("kind", [BertConfig, TransformerConfig], ids=lambda kind: kind.__name__)
+def test_numbers_of_numpy_become_pythons(kind):
+    """So that what is taken can be saved; a field that is added later is in here by itself."""
+    plain = kind() if kind is BertConfig else kind(7, 7)
+    values = {name: value for name, value in dataclasses.asdict(plain).items() if isinstance(value, (bool, int, float))}
+    config = kind(**{name: np.array(value)[()] for name, value in values.items()})
+    assert config == plain and hash(config) == hash(plain)
+    assert all(type(getattr(config, name)) is type(value) for name, value in values.items())
+    assert json.dumps(dataclasses.asdict(config)) == json.dumps(dataclasses.asdict(plain))
+    assert type(dataclasses.replace(plain, dropout=np.float32(0.5)).dropout) is float
+    for value in (np.float64(12), np.True_, np.int8(0)):
+        with pytest.raises(ValueError, match="n_heads must be an integer of 1 or more"):
+            dataclasses.replace(plain, n_heads=value)
+
+
+def test_null_means_that_a_setting_is_absent():
+    for key in ("tie_word_embeddings", "is_decoder", "pruned_heads", "add_cross_attention", "position_embedding_type"):
+        assert BertConfig.from_hugging_face(SETTINGS | {key: None}) == BertConfig.from_hugging_face(SETTINGS)
+    with pytest.raises(UnsupportedConfigError, match='names no "model_type"'):
+        BertConfig.from_hugging_face(SETTINGS | {"model_type": None})
+
+
+def test_fewer_names_than_classes():
+    assert BertConfig.from_hugging_face(SETTINGS | {"num_labels": 3}).n_classes == 3
+    with pytest.raises(UnsupportedConfigError, match="id2label names 3 classes, but num_labels is 4"):
+        BertConfig.from_hugging_face(SETTINGS | {"num_labels": 4})
