@@ -89,11 +89,12 @@ def train(
     saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
     watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
     run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
+    saved = run.resume()
     optimizer = make_optimizer(model)
     step = make_train_step(model, optimizer, smoothing, max_norm, jit_compile)
     random_state = seeded(step, seed)
     measure = make_measure(model) if validation is not None else None
-    if (saved := run.resume()) is not None:
+    if saved is not None:
         restore(model, optimizer, random_state, saved)
     try:
         with run:

@@ -858,6 +858,9 @@ BUGS = [
     Bug("a run ends before it is saved", "training.py", "return self.stopped_by is not None or time.monotonic()", "return time.monotonic()", RESUME, "torch and anywhere"),
     # what may befall a training
     *in_each("padded with 0, whatever the model takes", {f: (", seed, model.config.pad_id)", ", seed)") for f in TRAINING}, "training", "../training/test_padding.py", "alike"),
+    Bug("a step leaves autocast's copies of the weights", "torch/training.py", "lambda *_: torch.clear_autocast_cache()", "lambda *_: None", "../training/test_precision.py", "autocast"),
+    Bug("an evaluation leaves autocast's copies of the weights", "torch/training.py", "        torch.clear_autocast_cache()  # autocast's copies", "        # autocast's copies", "../training/test_precision.py", "around_a_training"),
+    Bug("Keras's mean of the epoch taken for a loss", "tensorflow/training.py", "        self.model.reset_metrics()\n", "        pass\n", "../training/test_training.py", "uneven"),
     Bug("a first validation that is NaN stays the best", "training.py", "elif self.best is None or nll < self.best.nll:", "if self.best is None or nll < self.best.nll:", "../training/test_divergence.py", "torch and first_validation"),
     Bug("a loss that is NaN says nothing", "divergence.py", "if not math.isfinite(loss):", "if loss is None:", "../training/test_divergence.py", "torch"),
     Bug("NaN weights over good ones", "training.py", "and not np.isfinite(value).all()", "and value is None", "../training/test_divergence.py", "not_saved"),

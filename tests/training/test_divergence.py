@@ -3,6 +3,7 @@
 import importlib
 import math
 
+import classifiers
 import numpy as np
 import pytest
 import translators
@@ -29,7 +30,7 @@ def looks(monkeypatch, library, values):
     monkeypatch.setattr(training(library), "evaluate", lambda *_: Evaluation(1, next(values), 0.0))
 
 
-@pytest.mark.parametrize("bad", [NAN, math.inf])
+@pytest.mark.parametrize(("library", "bad"), [("torch", NAN), ("torch", math.inf), ("tensorflow", NAN)])
 def test_a_first_validation_without_a_number_is_not_the_best(library, monkeypatch, bad):
     looks(monkeypatch, library, [bad, 5.0, 3.0, 4.0])
     model, held_out = translators.build(library), translators.batches(10)(0)
@@ -40,7 +41,8 @@ def test_a_first_validation_without_a_number_is_not_the_best(library, monkeypatc
     assert history.best.nll == 3.0 and history.best.step == 6
 
 
-def test_patience_ends_a_training_whose_validations_are_never_a_number(library, monkeypatch):
+def test_patience_ends_a_training_whose_validations_are_never_a_number(monkeypatch):
+    library = "torch"
     looks(monkeypatch, library, [NAN] * 9)
     model, held_out = translators.build(library), translators.batches(10)(0)
     with pytest.warns(RuntimeWarning, match="is nan"):
@@ -88,9 +90,18 @@ def test_weights_that_are_no_numbers_are_not_saved(tmp_path):
     assert read_training(tmp_path)[1]["step"] == 1
 
 
-def test_fine_tuning_that_diverges_says_so(framework, examples):
-    with pytest.raises(
-        FloatingPointError, match=r"the loss of update \d+ is .*: the training diverged; lower"
-    ):
-        framework.training.train(framework.model, *examples, epochs=4, lr=1e36, batch_size=16, progress=False)
-    assert framework.name != "torch" or not framework.model.training
+SAYS_SO = r"the loss of update \d+ is .*: the training diverged; lower the rate"
+
+
+def test_fine_tuning_that_diverges_says_so(examples):
+    run = classifiers.build("torch")
+    with pytest.raises(FloatingPointError, match=SAYS_SO):
+        run.training.train(run.model, *examples, epochs=4, lr=1e36, batch_size=16, progress=False)
+    assert not run.model.training
+
+
+def test_kerass_training_is_ended_by_the_callback():
+    progress = importlib.import_module("course_lib.tensorflow.training").Progress(3, show=False)
+    progress.on_train_batch_end(0, {"loss": 1.0})
+    with pytest.raises(FloatingPointError, match=SAYS_SO.replace(r"\d+", "2")):
+        progress.on_train_batch_end(1, {"loss": NAN})

@@ -83,10 +83,9 @@ def train(framework, folder, last, steps=6):
     return history
 
 
-@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
-def test_a_training_goes_on_while_the_disk_is_full(framework, tmp_path):
+def test_a_training_goes_on_while_the_disk_is_full(tmp_path):
     with pytest.warns(RuntimeWarning, match=r"not saved: .*; the training goes on, and tries again in 0 s") as warned:
-        history = train(framework, tmp_path, last=4)
+        history = train("torch", tmp_path, last=4)
     assert len([w for w in warned if "not saved" in str(w.message)]) == 2
     assert len(history.loss) == 6 and read_training(tmp_path)[1]["step"] == 6
 
@@ -98,14 +97,13 @@ def test_the_last_state_that_is_not_saved_is_an_error(framework, tmp_path):
     assert read_training(tmp_path)[1]["step"] == 2
 
 
-@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
-def test_a_folder_that_cannot_be_is_an_error_before_the_training(framework, tmp_path):
+def test_a_folder_that_cannot_be_is_an_error_before_the_training(tmp_path):
     (tmp_path / "file").write_text("")
 
     def batches(epoch):
         pytest.fail("the training has begun")
 
     with pytest.raises(OSError, match=r"no training can be saved there.*file/folder"):
-        importlib.import_module(f"course_lib.{framework}.translation").train(
-            translators.build(framework), batches, steps=1, checkpoint=tmp_path / "file" / "folder", progress=False
+        importlib.import_module("course_lib.torch.translation").train(
+            translators.build("torch"), batches, steps=1, checkpoint=tmp_path / "file" / "folder", progress=False
         )

@@ -20,11 +20,6 @@ from course_lib.interruption import Interruption
 HERE = Path(__file__).parent
 
 
-@pytest.fixture(params=["torch", "tensorflow"])
-def library(request):
-    return request.param
-
-
 class Interrupting(list):
     """Batches; taking the one at `place` interrupts."""
 
@@ -58,7 +53,10 @@ def train(library, folder, batches):
     return model, history
 
 
-@pytest.mark.parametrize(("interrupt", "done"), [(by_signal, 9), (by_exception, 8)])
+@pytest.mark.parametrize(
+    ("library", "interrupt", "done"),
+    [("torch", by_signal, 9), ("torch", by_exception, 8), ("tensorflow", by_exception, 8)],
+)
 def test_interrupted_and_resumed_is_as_good_as_undisturbed(library, tmp_path, interrupt, done):
     """At the third batch of the second epoch: by a signal, after which the update is made, or before it."""
     plain = translators.batches(30, 5)
@@ -79,6 +77,7 @@ def test_interrupted_and_resumed_is_as_good_as_undisturbed(library, tmp_path, in
         assert_array_equal(get_state(resumed[0])[name], value, err_msg=name)
 
 
+@pytest.mark.parametrize("library", ["torch", "tensorflow"])
 def test_ctrl_c_in_a_process(library, tmp_path):
     """A signal from outside, at any moment of the third epoch or later, to a training that saves nothing by itself."""
     command = [sys.executable, str(HERE / "resume_process.py"), library, str(tmp_path), "300", "0.02", "1e9"]

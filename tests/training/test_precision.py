@@ -94,51 +94,45 @@ def policy(name):
         keras.config.set_dtype_policy(before)
 
 
-@pytest.mark.parametrize("name", ["mixed_float16", "mixed_bfloat16"])
-def test_keras_policies_train_and_are_resumed_exactly(tmp_path, name):
+@pytest.mark.parametrize(("name", "stops"), [("mixed_float16", [5, 9]), ("mixed_bfloat16", [9])])
+def test_keras_policies_train_and_are_resumed(tmp_path, name, stops):
+    """In pieces for float16, which has a state of its own: the scale of the loss."""
     training = importlib.import_module("course_lib.tensorflow.translation")
     held_out = translators.batches(20, seed=5)(0)
-
-    def run(steps, folder):
-        with policy(name):
-            model = translators.build("tensorflow", "transformer", dropout=0.0)
-            return training.train(model, translators.batches(), held_out, steps=steps, checkpoint=folder, **settings)
-
     settings = {"rate": 1e-2, "validate_every": 4, "progress": False, "max_norm": 0.5}
-    run(5, tmp_path)
-    resumed = run(9, tmp_path)
+    for steps in stops:
+        with policy(name):
+            model = translators.build("tensorflow", "transformer")
+            history = training.train(
+                model, translators.batches(), held_out, steps=steps, checkpoint=tmp_path, **settings
+            )
     in_float32 = translators.build("torch", "transformer")
     expected = translation.train(in_float32, translators.batches(), held_out, steps=9, **settings)
     # losses of about 3 from logits of 8 (bfloat16) or 11 bits
-    assert_allclose(resumed.loss, expected.loss, atol=0.05)
-    assert_allclose(resumed.best.nll, expected.best.nll, atol=0.05)
-    assert_array_equal(resumed.loss, run(9, None).loss)
+    assert_allclose(history.loss, expected.loss, atol=0.05)
+    assert_allclose(history.best.nll, expected.best.nll, atol=0.05)
 
 
 def test_float16_scales_its_loss_and_clips_the_gradient_as_it_is_without():
     """A step of plain gradient descent shows the size of a gradient, which Adam hides."""
     training = importlib.import_module("course_lib.tensorflow.translation")
-    batch = [tf.convert_to_tensor(ids) for ids in teacher_forcing(translators.batches()(0)[0])]
-
-    def moved(name, max_norm):
-        with policy(name):
-            model = translators.build("tensorflow", "transformer")
-            assert isinstance(training.make_optimizer(model), keras.optimizers.LossScaleOptimizer) == (
-                name == "mixed_float16"
-            )
-            optimizer = keras.optimizers.SGD(1.0)
-            if name == "mixed_float16":
-                optimizer = keras.optimizers.LossScaleOptimizer(optimizer, initial_scale=2.0**10)
-            optimizer.build(model.trainable_variables)
-            variables = model.trainable_variables
-            before = [v.numpy() for v in variables]
-            training.make_train_step(model, optimizer, 0.1, max_norm)(*batch)
-            return np.concatenate([(v.numpy() - b).ravel() for v, b in zip(variables, before, strict=True)])
-
-    for max_norm in (None, 0.01):
-        ours, expected = moved("mixed_float16", max_norm), moved("float32", max_norm)
-        assert np.linalg.norm(ours - expected) < 0.05 * np.linalg.norm(expected)
-        assert max_norm is None or abs(np.linalg.norm(ours) - max_norm) < 0.02 * max_norm
+    batch = teacher_forcing(translators.batches()(0)[0])
+    in_float32 = translators.build("torch", "transformer")
+    before = translators.LIBRARIES["torch"].get_state(in_float32)
+    translation.train_step(in_float32, torch.optim.SGD(in_float32.parameters(), 1.0), batch, 0.1, 0.01)
+    expected = translators.LIBRARIES["torch"].get_state(in_float32)
+    with policy("mixed_float16"):
+        model = translators.build("tensorflow", "transformer")
+        assert isinstance(training.make_optimizer(model), keras.optimizers.LossScaleOptimizer)
+        optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(1.0), initial_scale=2.0**10)
+        optimizer.build(model.trainable_variables)
+        training.make_train_step(model, optimizer, 0.1, 0.01)(*map(tf.convert_to_tensor, batch))
+    found = translators.LIBRARIES["tensorflow"].get_state(model)
+    ours, theirs = (
+        np.concatenate([(state[name] - before[name]).ravel() for name in before]) for state in (found, expected)
+    )
+    assert np.linalg.norm(ours - theirs) < 0.05 * 0.01
+    assert_allclose([np.linalg.norm(ours), np.linalg.norm(theirs)], 0.01, rtol=0.02)
 
 
 def test_a_mixed_classifier_scales_its_loss_whatever_the_global_policy_is(examples):
@@ -150,4 +144,4 @@ def test_a_mixed_classifier_scales_its_loss_whatever_the_global_policy_is(exampl
     in_float32 = classifiers.build("torch")
     expected = in_float32.training.train(in_float32.model, sequences, labels, batch_size=16, progress=False)
     assert_allclose(losses, expected, atol=0.02)
-    assert run.training.embed(run.model.bert, sequences).dtype == np.float32
+    assert run.training.predict(run.model, sequences).dtype == np.float32
