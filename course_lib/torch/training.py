@@ -153,13 +153,11 @@ def evaluating(model):
     """Inside, a model is in evaluation mode and no gradient is kept; afterwards its mode is that of before."""
     was_training = model.training
     model.eval()
-    torch.clear_autocast_cache()
     try:
         with torch.inference_mode():
             yield
     finally:
         model.train(was_training)
-        torch.clear_autocast_cache()  # autocast's copies of the weights know no gradient: training could not use them
 
 
 def recasting(optimizer):

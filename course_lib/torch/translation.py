@@ -104,7 +104,6 @@ def train(
         model.eval()
         if run.best is not None:
             set_state(model, run.best_weights)
-            torch.clear_autocast_cache()
     return run.history()
 
 
@@ -160,7 +159,6 @@ def snapshot(model, optimizer) -> dict[str, np.ndarray]:
 def restore(model, optimizer, arrays) -> None:
     """Set what `snapshot` kept; CheckpointError when the weights do not fit the model."""
     set_state(model, part(arrays, "model."))
-    torch.clear_autocast_cache()
     state = {i: {} for i, _ in enumerate(model.parameters())}
     places = {name: i for i, (name, _) in enumerate(model.named_parameters())}
     for key, value in part(arrays, "optimizer.").items():

@@ -833,7 +833,7 @@ BUGS = [
     }, "translation", TRANSLATION, "dropout_is_on"),
     *in_each("padding that is predicted counts as right", {f: (" & (labels != pad_id)", "") for f in TRAINING}, "translation", TRANSLATION, "never_right"),
     *in_each("the clock is not handed on", {f: (', "clock": clock, ', ", ") for f in TRAINING}, "translation", TRANSLATION, "clock_decides"),
-    Bug("evaluation with dropout", "torch/training.py", "    model.eval()\n    torch", "    torch", TRANSLATION, "torch and real_tokens"),
+    Bug("evaluation with dropout", "torch/training.py", "    model.eval()\n    try", "    try", TRANSLATION, "torch and real_tokens"),
     Bug("evaluation with dropout", "tensorflow/translation.py", "training=False).logits\n", "training=True).logits\n", TRANSLATION, "tensorflow and real_tokens"),
     *in_each("the mean of batches' means", {
         "torch": ("torch.stack([n_tokens, nll.double() * n_tokens, right])", "torch.stack([n_tokens, nll.double() * 13, right])"),
@@ -859,15 +859,14 @@ BUGS = [
     # what may befall a training
     *in_each("padded with 0, whatever the model takes", {f: (", seed, model.config.pad_id)", ", seed)") for f in TRAINING}, "training", "../training/test_padding.py", "alike"),
     Bug("a step leaves autocast's copies of the weights", "torch/training.py", "lambda *_: torch.clear_autocast_cache()", "lambda *_: None", "../training/test_precision.py", "autocast"),
-    Bug("an evaluation leaves autocast's copies of the weights", "torch/training.py", "        torch.clear_autocast_cache()  # autocast's copies", "        # autocast's copies", "../training/test_precision.py", "around_a_training"),
     Bug("Keras's mean of the epoch taken for a loss", "tensorflow/training.py", "        self.model.reset_metrics()\n", "        pass\n", "../training/test_training.py", "uneven"),
     Bug("a first validation that is NaN stays the best", "training.py", "elif self.best is None or nll < self.best.nll:", "if self.best is None or nll < self.best.nll:", "../training/test_divergence.py", "torch and first_validation"),
-    Bug("a loss that is NaN says nothing", "divergence.py", "if not math.isfinite(loss):", "if loss is None:", "../training/test_divergence.py", "torch"),
+    Bug("a loss that is NaN says nothing", "divergence.py", "if not math.isfinite(loss):", "if loss is None:", "../training/test_divergence.py", "says_so"),
     Bug("NaN weights over good ones", "training.py", "and not np.isfinite(value).all()", "and value is None", "../training/test_divergence.py", "not_saved"),
     Bug("Ctrl-C is swallowed", "interruption.py", "if kind is None and self.asked:", "if kind is not None:", "../training/test_interruption.py", "torch and undisturbed"),
     Bug("Ctrl-C ends nothing", "training.py", '"interrupt" if self._interruption.asked else None', "None", "../training/test_interruption.py", "torch and undisturbed"),
     Bug("Ctrl-C between two updates saves nothing", "torch/translation.py", "            if run.saving_is_due():  # interrupted between two updates\n", "            if False:\n", "../training/test_interruption.py", "torch and undisturbed"),
-    Bug("a full disk ends the training", "training.py", "            if self.stopped_by is not None:\n                raise\n", "            raise\n", "../training/test_full_disk.py", "torch and goes_on"),
+    Bug("a full disk ends the training", "training.py", "            if self.stopped_by is not None:\n                raise\n", "            raise\n", "../training/test_full_disk.py", "goes_on"),
     Bug("a last state that is not saved passes", "training.py", "            if self.stopped_by is not None:\n                raise\n", "", "../training/test_full_disk.py", "torch and last_state"),
     # files of a training
     Bug("numbers come back as arrays", "checkpoints.py", ".reshape(value.shape)", "", RESUME, "come_back"),
