@@ -1,4 +1,8 @@
-"""Every model in TensorFlow, as Keras 3 layers and models that train."""
+"""Every model in TensorFlow, as Keras 3 layers and models that train.
+
+Each takes Keras's own `name`, `dtype` and `trainable` besides its arguments, and is saved, cloned and called on a
+`keras.Input` as any other; the models have `compile`, `fit`, `evaluate`, `predict` and `export`.
+"""
 
 from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports TensorFlow without the banner
 from course_lib.tensorflow.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean

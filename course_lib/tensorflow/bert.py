@@ -134,7 +134,12 @@ class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
 
 class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Model):
-    """BERT with a linear classifier on the pooled first token (section 4.1)."""
+    """BERT with a linear classifier on the pooled first token (section 4.1).
+
+    Keras's own loop trains it too: `compile` with a loss that has `from_logits=True`, then `fit(ids, labels)`, or
+    `fit({"ids": ids, "segments": segments}, labels)`. In `fit`, `evaluate`, `predict` and `export` a mask that is not
+    given hides `config.pad_id`; a call with None hides nothing.
+    """
 
     architecture = "BertForSequenceClassification"
     unused = ("head.", "qa_outputs.")

@@ -26,6 +26,7 @@ class Transformer(Fittable, ExplicitMask, keras.Model):
 
     Fresh embeddings are normal with the standard deviation d_model^-0.5, so that multiplied by sqrt(d_model)
     (section 3.4) they are of the size of the sinusoids; linear layers start from Glorot's uniform distribution.
+    Keras's own loop trains it too: `fit((source_ids, target_ids), labels)`, after `compile` with a loss of logits.
 
     Parameters
     ----------

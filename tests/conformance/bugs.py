@@ -34,7 +34,7 @@ RNN, SEQ2SEQ, RNN_ERRORS = "test_rnn_values.py", "test_seq2seq_values.py", "test
 TRANSLATE, SCHEDULES, UNIT_TRANSFORMER = "test_translate.py", "../training/test_schedules.py", "../unit/test_transformer_config.py"
 ALL = ("numpy", "torch", "tensorflow")
 TRAINING = ("torch", "tensorflow")
-OWN_MASKS, IDIOMS = "test_framework_masks.py", "test_torch_idioms.py"
+OWN_MASKS, IDIOMS, KERAS_LAYERS = "test_framework_masks.py", "test_torch_idioms.py", "test_keras_layers.py"
 UNIT_POSITIONS, UNIT_CONFIG = "../unit/test_positions.py", "../unit/test_config.py"
 UNIT_FILES, TOKENIZATION = "../unit/test_files.py", "../data/test_tokenization.py"
 
@@ -905,4 +905,25 @@ BUGS = [
         "torch": ("query[:, :, None] + prepared[:, None]", "0 * query[:, :, None] + prepared[:, None]"),
         "tensorflow": ("query[:, :, None] + prepared[:, None]", "0 * query[:, :, None] + prepared[:, None]"),
     }, "alignment", SEQ2SEQ, "scores"),
+    # what Keras asks of a layer and of a model
+    Bug("parts keep the global precision", "tensorflow/serialization.py", 'keras.config.set_dtype_policy(keras.dtype_policies.get(given["dtype"]))', "pass", KERAS_LAYERS, "config_rebuilds"),
+    Bug("the global precision is not restored", "tensorflow/serialization.py", "                keras.config.set_dtype_policy(outer)\n", "                pass\n", KERAS_LAYERS, "global_policy"),
+    Bug("a name that is not passed on", "tensorflow/serialization.py", '**vars(self).pop("_named", {})', "", KERAS_LAYERS, "config_rebuilds"),
+    Bug("trainable whatever was said", "tensorflow/serialization.py", "            self.trainable = False", "            pass", KERAS_LAYERS, "config_rebuilds"),
+    Bug("a subclass's config is its parent's", "tensorflow/serialization.py", "if type(self).__init__ is construct:", "if True:", KERAS_LAYERS, "subclasses"),
+    Bug("symbolic calls lack what is None", "tensorflow/serialization.py", "Absent() if x is None else x", "x", KERAS_LAYERS, "symbolic"),
+    Bug("symbolic calls show the placeholder", "tensorflow/serialization.py", "None if isinstance(x, Absent) else x", "x", KERAS_LAYERS, "symbolic"),
+    Bug("rotary is saved without its base", "tensorflow/positional.py", 'config["attention"]), config["base"])', 'config["attention"]), 10000.0)', KERAS_LAYERS, "config_rebuilds and coder"),
+    Bug("Keras's loop attends to padding", "tensorflow/fitting.py", 'padding_mask(x["ids"], self.config.pad_id)', 'padding_mask(x["ids"], -1)', KERAS_LAYERS, "hides_padding"),
+    Bug("a mask (B, T) as it comes", "tensorflow/fitting.py", 'x["mask"] = mask[:, None, None, :]', "pass", KERAS_LAYERS, "hides_padding"),
+    Bug("an evaluation that attends to padding", "tensorflow/fitting.py", "super().test_step(self._prepared(data))", "super().test_step(data)", KERAS_LAYERS, "hides_padding"),
+    Bug("a training that attends to padding", "tensorflow/fitting.py", "super().train_step(self._prepared(data))", "super().train_step(data)", KERAS_LAYERS, "hides_padding"),
+    Bug("a loss summed in half precision", "tensorflow/losses.py", "at_least_float32(tf.convert_to_tensor(logits))", "tf.convert_to_tensor(logits)", KERAS_LAYERS, "sums_over"),
+    Bug("labels of any value", "tensorflow/losses.py", "logits.shape[-1], note=", "1 << 60, note=", KERAS_LAYERS, "ids_are"),
+    Bug("logits of decoding in half precision", "tensorflow/translator.py", "at_least_float32(model.predict_from(hidden[:, -1])), caches", "model.predict_from(hidden[:, -1]), caches", KERAS_LAYERS, "decoding and transformer"),
+    Bug("logits of decoding in half precision", "tensorflow/seq2seq.py", "at_least_float32(logits).numpy()", "logits.numpy()", KERAS_LAYERS, "decoding and seq2seq"),
+    Bug("a product in two precisions", "tensorflow/layers.py", "    weight = tf.cast(weight, x.dtype)  # Keras casts a weight inside of `call` only\n", "", KERAS_LAYERS, "decoding and seq2seq or outside"),
+    Bug("a step in two precisions", "tensorflow/decoder.py", "tf.cast(x, self.compute_dtype)", "x", KERAS_LAYERS, "decoding and transformer"),
+    Bug("a table in another precision", "tensorflow/translator.py", "tf.cast(table.embeddings, hidden.dtype)", "table.embeddings", KERAS_LAYERS, "decoding and transformer"),
+    Bug("bfloat16 that NumPy does not know", "tensorflow/state.py", "array.astype(np.float32) if", "array if", KERAS_LAYERS, "bfloat16_comes"),
 ]  # fmt: skip

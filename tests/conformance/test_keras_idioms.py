@@ -15,6 +15,17 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't
 SAME = 2e-5  # float32 and another order of the sums
 
 
+def pytest_generate_tests(metafunc):
+    """Half as many cases where one takes seconds, in an export, and in float64, which hides less than a half does."""
+    n = metafunc.config.getoption("--configurations")
+    if "exported_case" in metafunc.fixturenames:
+        found = cases((n + 1) // 2)
+        metafunc.parametrize("exported_case", found, ids=map(repr, found))
+    if "precise_case" in metafunc.fixturenames:
+        found = [(case, p) for case in cases(n) for p in ROUNDING if p != "float64" or case.number < (n + 1) // 2]
+        metafunc.parametrize("precise_case", found, ids=[f"{case}-{policy}" for case, policy in found])
+
+
 def specs(inputs):
     """The inputs with batch and lengths unknown."""
     return [
@@ -62,14 +73,14 @@ def test_saved_and_copied_models_give_the_same(random_case, tmp_path, record_pro
         assert worst < 1e-6, name
 
 
-@pytest.mark.parametrize("policy", ROUNDING)
-def test_other_precisions_give_the_same_within_their_rounding(random_case, policy, record_property):
+def test_other_precisions_give_the_same_within_their_rounding(precise_case, record_property):
     """Of the model and of all its parts.
 
     Every layer rounds some ten times, and each rounding is off by ROUNDING relative to numbers of the size of the
     outputs. With all errors of one sign, and those of the layers before carried on, n layers are off by 10 (n + 1)
     roundings; a Transformer's decoder has twice the sub-layers, behind those of the encoder.
     """
+    random_case, policy = precise_case
     model, inputs, expected = prepared(random_case)
     other = build(random_case, dtype=policy)
     assert {layer.dtype_policy.name for layer in other._flatten_layers()} == {policy}
@@ -90,13 +101,6 @@ def test_a_functional_model_gives_the_same(random_case, record_property):
     assert type(outputs) is type(expected)
     record_property("functional", worst := error(keras.Model(arguments, outputs)(inputs), expected))
     assert worst < SAME
-
-
-def pytest_generate_tests(metafunc):
-    """`exported_case`: every second of the random models, since each takes seconds."""
-    if "exported_case" in metafunc.fixturenames:
-        found = cases((metafunc.config.getoption("--configurations") + 1) // 2)
-        metafunc.parametrize("exported_case", found, ids=map(repr, found))
 
 
 def test_an_exported_model_gives_the_same(exported_case, tmp_path, record_property):

@@ -214,7 +214,8 @@ def test_a_model_fits_evaluates_and_predicts_by_keras(kind):
 
 
 def test_keras_loop_hides_padding_and_takes_masks_and_segments():
-    model = lib.BertForSequenceClassification(BertConfig(13, 6, 1, 3, 8, 7, pad_id=5, n_classes=3, init_std=0.5))
+    config = BertConfig(13, 6, 1, 3, 8, 7, dropout=0.0, attention_dropout=0.0, pad_id=5, n_classes=3, init_std=0.5)
+    model = lib.BertForSequenceClassification(config)
     segments, alone = IDS % 2, np.array([[9, 4]])
     assert_allclose(model.predict(IDS, verbose=0)[1:], model.predict(alone, verbose=0), rtol=1e-4, atol=1e-5)
     real = IDS != 5
@@ -227,6 +228,13 @@ def test_keras_loop_hides_padding_and_takes_masks_and_segments():
     ):
         model.predict_function = None  # one traced for masks of two and of four axes knows neither
         assert_allclose(model.predict(inputs, verbose=0), expected, rtol=1e-4, atol=1e-5)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    expected_loss = loss(np.array([0, 2]), model.predict(IDS, verbose=0))
+    model.compile("sgd", loss, run_eagerly=True)
+    assert_allclose(model.evaluate(IDS, np.array([0, 2]), verbose=0), expected_loss, rtol=1e-5)
+    history = model.fit(IDS, np.array([0, 2]), verbose=0).history
+    assert_allclose(history["loss"], [expected_loss], rtol=1e-5)  # that before the update
+    expected = model.predict({"ids": IDS, "segments": segments}, verbose=0)
     all_of_them = {"ids": IDS, "mask": np.ones_like(real), "segments": segments}
     assert np.abs(model.predict(all_of_them, verbose=0) - expected).max() > 1e-4
     assert error(model(IDS.tolist()).logits, model(IDS).logits) < 1e-6
@@ -273,8 +281,8 @@ def test_decoding_in_half_precision(decoder):
             assert logits.dtype == np.float32
             assert error(logits, expected[:, t]) < 40 * ROUNDING[policy]
     if decoder.startswith("transformer"):  # the layers by themselves, given float32 as their call may be
-        caches = other.decoder.start(X)
-        hidden, _ = other.decoder.step(WIDE[:, :1], caches)
+        caches = other.decoder.start(tf.constant(X))
+        hidden, _ = other.decoder.step(tf.constant(WIDE[:, :1]), caches)
         assert hidden.dtype == other.compute_dtype
         assert other.predict_from(tf.constant(X)).shape == (2, 4, 11)
 
