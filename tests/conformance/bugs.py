@@ -913,7 +913,7 @@ BUGS = [
     Bug("a subclass's config is its parent's", "tensorflow/serialization.py", "if type(self).__init__ is construct:", "if True:", KERAS_LAYERS, "subclasses"),
     Bug("symbolic calls lack what is None", "tensorflow/serialization.py", "Absent() if x is None else x", "x", KERAS_LAYERS, "symbolic"),
     Bug("symbolic calls show the placeholder", "tensorflow/serialization.py", "None if isinstance(x, Absent) else x", "x", KERAS_LAYERS, "symbolic"),
-    Bug("rotary is saved without its base", "tensorflow/positional.py", 'config["attention"]), config["base"])', 'config["attention"]), 10000.0)', KERAS_LAYERS, "config_rebuilds and coder"),
+    Bug("rotary is saved without its base", "tensorflow/serialization.py", "return maker(*arguments)", "return maker(*arguments[:1])", KERAS_LAYERS, "config_rebuilds and coder"),
     Bug("Keras's loop attends to padding", "tensorflow/fitting.py", 'padding_mask(x["ids"], self.config.pad_id)', 'padding_mask(x["ids"], -1)', KERAS_LAYERS, "hides_padding"),
     Bug("a mask (B, T) as it comes", "tensorflow/fitting.py", 'x["mask"] = mask[:, None, None, :]', "pass", KERAS_LAYERS, "hides_padding"),
     Bug("an evaluation that attends to padding", "tensorflow/fitting.py", "super().test_step(self._prepared(data))", "super().test_step(data)", KERAS_LAYERS, "hides_padding"),
