@@ -386,7 +386,7 @@ def test_a_padded_batch_is_its_rows_one_by_one(random_case):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
-@pytest.mark.filterwarnings("ignore:.torch.jit.trace. is deprecated")  # PyTorch 2.15
+@pytest.mark.filterwarnings("ignore:.torch.jit.trace")  # PyTorch 2.15
 def test_traced_by_way_of_its_first_output(random_case):
     """`torch.jit.trace` takes no None among the outputs, which ours have: trace what is wanted of them.
 
