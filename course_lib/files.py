@@ -10,11 +10,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import filelock
 
-_Read = TypeVar("_Read")
 _PATIENCE = 1.0  # seconds after which an exchange, which takes milliseconds, counts as interrupted
 _WRITING, _EXCHANGING = ".saving-", ".exchanging-"
 
@@ -61,7 +60,7 @@ def replacing(folder: str | Path, gone: Iterable[str] = ()) -> Iterator[Path]:
         _exchange(scratch, folder, names, gone)
 
 
-def read_whole(folder: str | Path, names: Iterable[str], read: Callable[[], _Read]) -> _Read:
+def read_whole(folder: str | Path, names: Iterable[str], read: Callable[[], Any]) -> Any:
     """`read()`, repeated as long as somebody exchanges the files of these names meanwhile.
 
     Parameters

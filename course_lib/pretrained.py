@@ -43,8 +43,8 @@ class Pretrained:
 
         Raises
         ------
-        ValueError : neither a folder nor the name of a checkpoint of the registry, a `new` that is no part, or a change
-            of something that is no field.
+        ValueError : neither a folder nor the name of a checkpoint of the registry, or a `new` that is no part.
+        TypeError : a change of something that is no field.
         FileNotFoundError : a file missing in the folder.
         CheckpointError : weights missing, unknown, of another shape, or a truncated file.
         UnsupportedConfigError : a config.json that is not of a BERT we compute.
@@ -86,7 +86,7 @@ def _changed(config: BertConfig, changes: dict) -> BertConfig:
     """The configuration with other fields; labels and their number follow each other unless both are given."""
     known = [field.name for field in fields(config)]
     if odd := [name for name in changes if name not in known]:
-        raise ValueError(f"{odd[0]!r} is no setting of BertConfig; its settings are {', '.join(known)}")
+        raise TypeError(f"{odd[0]!r} is no setting of BertConfig; its settings are {', '.join(known)}")
     if isinstance(changes.get("labels"), (tuple, list)):
         changes = {"n_classes": len(changes["labels"]), **changes}
     elif changes.get("n_classes", config.n_classes) != config.n_classes:

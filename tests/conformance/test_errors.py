@@ -346,11 +346,6 @@ CHECKPOINT = {
         UnsupportedConfigError,
         "add_cross_attention=True",
     ),
-    "untied embeddings": (
-        lambda f: change_config(f, tie_word_embeddings=False),
-        UnsupportedConfigError,
-        "tie_word_embeddings=False",
-    ),
     "another activation": (
         lambda f: change_config(f, hidden_act="gelu_new"),
         UnsupportedConfigError,

@@ -354,7 +354,7 @@ def test_a_classifier_of_tokens_lacks_a_pooler(backend, tmp_path):
 
 def test_settings_that_there_are_not(backend, tmp_path):
     backend.make("BertModel", CONFIG).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="'droput' is no setting of BertConfig; its settings are vocab_size, .*ropout"):
+    with pytest.raises(TypeError, match="'droput' is no setting of BertConfig; its settings are vocab_size, .*ropout"):
         backend.lib.BertModel.from_pretrained(tmp_path, droput=0.0)
     with pytest.raises(ValueError, match="labels must be the names of the classes, texts; got 5"):
         backend.lib.BertModel.from_pretrained(tmp_path, labels=5)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import translators
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from resume_process import train as process_train
 
 from course_lib.checkpoints import FILE, read_training
@@ -92,7 +92,8 @@ def test_ctrl_c_in_a_process(library, tmp_path):
     step = read_training(tmp_path)[1]["step"]
     assert 12 <= step < 300
     resumed, expected = process_train(library, tmp_path, step + 5), process_train(library, None, step + 5)
-    assert_array_equal(resumed.loss, expected.loss, err_msg=f"interrupted after update {step}")
+    # Another process may compute with another number of threads, which changes the last bits.
+    assert_allclose(resumed.loss, expected.loss, rtol=1e-5, err_msg=f"interrupted after update {step}")
 
 
 def test_an_interruption_in_the_middle_of_an_update_waits_for_its_end(tmp_path):

@@ -64,7 +64,8 @@ def test_interrupted_anywhere_the_weights_are_the_same(framework, tmp_path):
 
     expected = last_weights([13], tmp_path / "at once")
     for name, value in last_weights([4, 6, 7, 13], tmp_path / "in pieces").items():
-        assert_allclose(value, expected[name], rtol=1e-5, atol=1e-7, err_msg=name)
+        # An update is 3e-3; threads add in another order each time, and Adam enlarges that where a gradient is near 0.
+        assert_allclose(value, expected[name], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
 def test_one_that_is_over_is_loaded(framework, tmp_path):
