@@ -21,7 +21,8 @@ help:            ## list these targets
 book: ready      ## build the book and say where it is
 	@$(PY) -m course_lib.data fetch
 	@"$(BIN)/jupyter-book" build . -W -n --keep-going --quiet >/dev/null
-	@echo "The book stands in _build/html: open file://$(CURDIR)/_build/html/index.html in a browser,"
+	@$(PY) -c "from pathlib import Path; print('The book stands in _build/html: open', \
+	    Path('_build/html/index.html').resolve().as_uri(), 'in a browser,')"
 	@echo "or run 'python3 -m http.server --directory _build/html' and open http://localhost:8000/"
 
 test: ready      ## check the style, then run every test

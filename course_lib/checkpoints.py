@@ -41,7 +41,10 @@ def write_training(folder: str | Path, arrays: Mapping[str, np.ndarray], facts: 
     path, scratch = folder / FILE, folder / f".{FILE}.{os.getpid()}"
     arrays = {name: _plain(np.asarray(value)) for name, value in arrays.items()}
     try:
+        scratch.touch()
+        usual = scratch.stat().st_mode  # safetensors would let the owner alone read it
         save_file(arrays, scratch, metadata={"facts": json.dumps(facts)})
+        scratch.chmod(usual)
         with open(scratch, "rb") as file:
             os.fsync(file.fileno())
         os.replace(scratch, path)

@@ -4,6 +4,8 @@ The checks look at shapes and dtypes only and know no framework. An axis whose l
 (None, inside a `tf.function`) passes.
 """
 
+from numbers import Integral
+
 
 def check_attention(q_shape, k_shape, v_shape, mask_shape=None, mask_dtype=None) -> None:
     """Check the arguments of attention: q (..., T, d_k), k (..., S, d_k), v (..., S, d_v).
@@ -131,6 +133,12 @@ def check_times(x_shape, times_shape, n_features: int) -> None:
         raise ValueError(
             f"times must have shape (B, T) with one time per vector of x {_show(x_shape)}, got {_show(times)}"
         )
+
+
+def check_count(name: str, value, least: int = 1) -> None:
+    """Raise ValueError unless `value` is a whole number of `least` or more."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number of {least} or more, got {value!r}")
 
 
 def check_positive(name: str, value) -> None:

@@ -110,6 +110,8 @@ class BertConfig:
         ------
         UnsupportedConfigError : not a BERT, or a setting that our BERT does not compute.
         """
+        if settings.get("model_type") is None and "source_vocab" in settings:
+            raise UnsupportedConfigError("this config.json is no BERT's but a translator's: load_translator opens it")
         if settings.get("model_type") is None:
             raise UnsupportedConfigError('this config.json names no "model_type"; a BERT\'s says "bert"')
         for key, value in _FIXED.items():

@@ -9,10 +9,13 @@ gives what its sentences would give one by one.
 """
 
 from collections.abc import Callable
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax, softmax
+
+from course_lib.checks import check_count
 
 
 class Hypotheses(NamedTuple):
@@ -172,10 +175,12 @@ def beam_search(
     TypeError, ValueError : as for `greedy`, or not 1 <= n_best <= width and alpha >= 0.
     """
     start, limits = _checked(start, max_len, min_len)
-    if not 1 <= n_best <= width:
+    check_count("width", width)
+    check_count("n_best", n_best)
+    if n_best > width:
         raise ValueError(f"there must be 1 <= n_best <= width, got n_best={n_best}, width={width}")
-    if not alpha >= 0:
-        raise ValueError(f"alpha must be 0 or more, got {alpha}")
+    if not isinstance(alpha, Real) or not alpha >= 0:
+        raise ValueError(f"alpha must be a number of 0 or more, got {alpha!r}")
     n_sentences, n_prompt = start.shape
     done = [[] for _ in range(n_sentences)]  # of each sentence, (score, ids (length,)) of what has ended
     ids, log_p, sentence = start, np.zeros(n_sentences), np.arange(n_sentences)  # one row per open hypothesis

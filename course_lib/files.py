@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import shutil
@@ -52,7 +51,7 @@ def replacing(folder: str | Path, gone: Iterable[str] = ()) -> Iterator[Path]:
             for name in [*names, *gone]:
                 if (folder / name).is_dir():
                     raise IsADirectoryError(errno.EISDIR, "", str(folder / name))
-            alone = _lock(folder).acquire()
+            alone = _lock().acquire()
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
@@ -112,14 +111,14 @@ def _remainder(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _lock(folder: Path) -> filelock.BaseFileLock:
-    """For those who exchange files in this folder; the operating system's, so it ends with the process that holds it.
+def _lock() -> filelock.BaseFileLock:
+    """For those who exchange files; the operating system's, so it ends with the process that holds it.
 
-    It is a file that stays, so it is not in the folder. One of another user could not be opened, hence the number.
+    It is a file that stays, so it is not in their folder, and it is one for all folders: an exchange is short. One of
+    another user could not be opened, hence the number.
     """
-    key = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:24]
     user = os.getuid() if hasattr(os, "getuid") else ""
-    return filelock.FileLock(Path(tempfile.gettempdir()) / f"attention-course-{user}-{key}.lock")
+    return filelock.FileLock(Path(tempfile.gettempdir()) / f"attention-course-{user}.lock")
 
 
 def _exchange(scratch: Path, folder: Path, names: list[str], gone: Iterable[str]) -> None:

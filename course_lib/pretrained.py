@@ -66,7 +66,7 @@ class Pretrained:
         try:
             weights = match(needed, state, unused=cls.unused)
         except CheckpointError as error:
-            raise CheckpointError(f"{error}{_advice(needed, state, settings, cls.architecture)}") from None
+            raise CheckpointError(f"{error}{_advice(needed, state, settings, cls.architecture, new)}") from None
         model._set_state({fresh[name][0]: value for name, value in weights.items()}, partial=True)
         return model
 
@@ -101,7 +101,7 @@ def _check_parts(new: tuple[str, ...], expected: dict) -> None:
             raise ValueError(f"new={part!r} names no part of this model; its parts are {parts}")
 
 
-def _advice(needed: dict, state: dict, settings: dict, architecture: str) -> str:
+def _advice(needed: dict, state: dict, settings: dict, architecture: str, new: tuple[str, ...]) -> str:
     """What to do about weights that do not fit: a fresh head, or the class that the checkpoint was saved from."""
     advice = ""
     wrong = (name for name, shape in needed.items() if name not in state or tuple(state[name].shape) != tuple(shape))
@@ -109,7 +109,7 @@ def _advice(needed: dict, state: dict, settings: dict, architecture: str) -> str
     if parts == ["pooler"] and any(within(name, ["classifier"]) for name in needed):
         parts.append("classifier")  # one that never saw a pooled token is of another task: a label for each token
     if parts and set(parts) <= {"pooler", "head", "classifier"}:
-        advice += f"; to start with fresh values there, pass new={parts}"
+        advice += f"; to start with fresh values there, pass new={[*new, *parts]}"
     names = settings.get("architectures")
     saved_from = names[0] if isinstance(names, list) and names else architecture
     if saved_from != architecture:

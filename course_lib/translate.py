@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from course_lib.batching import padded
-from course_lib.checks import check_positive
+from course_lib.checks import check_count
 from course_lib.config import TransformerConfig
 from course_lib.data.registry import UnknownNameError
 from course_lib.decoding import beam_search
@@ -79,7 +79,7 @@ class Translator:
             return self([texts], width, alpha, batch_size)[0]
         if not isinstance(texts, Iterable):
             raise TypeError(f"a text to translate must be a str, got {type(texts).__name__}")
-        check_positive("batch_size", batch_size)
+        check_count("batch_size", batch_size)
         texts = list(texts)
         ids = self.source_tokenizer.encode(texts)
         longest = self._setting("max_len")
@@ -143,6 +143,8 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
         names = ", ".join(sorted(shipped)) or "those that ship, of which there is none here"
         raise UnknownNameError(f"there is no translator {str(name_or_folder)!r}: give a folder, or one of {names}")
     settings, weights = read_checkpoint(folder)
+    if kind := settings.get("model_type"):
+        raise CheckpointError(f"{folder} holds a {kind!r}, no translator; BertModel.from_pretrained opens a 'bert'")
     try:
         config = TransformerConfig(**settings)
     except (TypeError, ValueError) as error:

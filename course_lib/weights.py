@@ -142,7 +142,7 @@ def match(
 
     Raises
     ------
-    CheckpointError : missing or unknown names, or wrong shapes; names the first few.
+    CheckpointError : missing or unknown names, wrong shapes, or no floating-point numbers; names the first few.
     """
     new, unused = ((part,) if isinstance(part, str) else tuple(part) for part in (new, unused))
     missing = [name for name in expected if name not in state and not within(name, new)]
@@ -152,9 +152,17 @@ def match(
         for name, shape in expected.items()
         if name in state and tuple(state[name].shape) != tuple(shape)
     ]
+    kinds = {name: state[name].dtype for name in expected if name in state}
+    # bfloat16, where a package taught it to NumPy, is a kind of its own
+    odd = [f"{name} (is {kind})" for name, kind in kinds.items() if kind.kind != "f" and kind.name != "bfloat16"]
     problems = [
         f"{what}: {_few(names)}"
-        for what, names in (("missing", missing), ("not used by the model", unknown), ("of the wrong shape", wrong))
+        for what, names in (
+            ("missing", missing),
+            ("not used by the model", unknown),
+            ("of the wrong shape", wrong),
+            ("not of floating point", odd),
+        )
         if names
     ]
     if problems:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from numbers import Integral
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,12 +96,15 @@ def split(reviews: Reviews, train: int = 2000, held_out: int = 1000, seed: int =
     ValueError : a number that is negative or odd, more examples than there are, or another label than 0 and 1.
     """
     texts, labels = _objects(as_texts(reviews.texts)), np.asarray(reviews.labels)
+    if labels.ndim != 1:
+        raise ValueError(f"Labels must be one number each, (N,), got the shape {labels.shape}.")
     if len(texts) != len(labels):
         raise ValueError(f"There are {len(texts)} texts but {len(labels)} labels.")
     if odd := sorted(set(labels.tolist()) - {0, 1}, key=str):
         raise ValueError(f"Labels must be 0 or 1, a half of each is drawn; there is also {odd[0]!r}.")
+    labels = labels.astype(np.int64)
     for name, number in (("train", train), ("held_out", held_out)):
-        if number < 0 or number % 2:
+        if not isinstance(number, Integral) or number < 0 or number % 2:
             raise ValueError(f"{name} must be even, half for each label, and not negative; it is {number}.")
     first_of = {}
     for index, text in enumerate(texts):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from course_lib.checks import check_count
 from course_lib.data.cache import fetch
 from course_lib.data.registry import DataError, source_or_default
 from course_lib.data.reviews import same_text
@@ -92,13 +93,16 @@ def read_pairs(path: str | Path) -> Pairs:
     Raises
     ------
     FileNotFoundError : no such file.
-    DataError : a line with another number of columns, no pair at all, or a file that is not UTF-8.
+    DataError : a line with another number of columns or an empty side, no pair at all, or a file that is not UTF-8.
     """
     rows = []
     try:
         with Path(path).open(encoding="utf-8-sig", newline="\n") as file:
             for number, line in enumerate(file, start=1):
-                columns = line.rstrip("\r\n").split("\t")
+                line = line.removesuffix("\n").removesuffix("\r")
+                if "\r" in line:
+                    raise DataError(f"Line {number} of {path} holds a carriage return alone: save it with line feeds.")
+                columns = line.split("\t")
                 if columns == [""]:
                     continue
                 if len(columns) not in (2, 3):
@@ -106,6 +110,11 @@ def read_pairs(path: str | Path) -> Pairs:
                         f"Line {number} of {path} should have 2 or 3 columns with a tab between them, source, target "
                         f"and perhaps the authors, but has {len(columns)}."
                     )
+                for side, text in zip(("source", "target"), columns, strict=False):
+                    if not text.strip():
+                        raise DataError(
+                            f"Line {number} of {path} has no {side}: complete the pair, or remove the line."
+                        )
                 rows.append((*columns, "")[:3])
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not a text in UTF-8 ({error}); save it as such.") from error
@@ -136,14 +145,15 @@ def split(
 
     Raises
     ------
-    TypeError : a source or a target that is not a str.
-    ValueError : a negative number, a `test` that cannot be dealt equally, more pairs than there are families for, or
-        not as many targets as sources.
+    TypeError : a source or a target that is not a str, or columns that can be read only once.
+    ValueError : a number that is none, a `test` that cannot be dealt equally, more pairs than there are families for,
+        or not as many targets or attributions as sources.
     """
     sizes = {"test": test, "validation": validation, "natural_test": natural_test}
     for name, size in sizes.items():
-        if size < 0:
-            raise ValueError(f"{name} must not be negative, got {size}")
+        check_count(name, size, 0)
+    if not _are_bands(bands):
+        raise ValueError(f"bands must be pairs of a first and a last number of words, at least one; got {bands!r}")
     if test % len(bands):
         raise ValueError(f"test must be a multiple of the number of bands, {len(bands)}, got {test}")
     family = families(pairs)
@@ -171,15 +181,17 @@ def families(pairs: Pairs) -> np.ndarray:
 
     Raises
     ------
-    TypeError : a source or a target that is not a str.
-    ValueError : not as many targets as sources.
+    TypeError : a source or a target that is not a str, or columns that can be read only once.
+    ValueError : not as many targets or attributions as sources.
     """
     from scipy.sparse import coo_array  # only now: scores and lengths, which others import, need no graph
     from scipy.sparse.csgraph import connected_components
 
-    sides = [as_texts(texts, name) for name, texts in (("sources", pairs.sources), ("targets", pairs.targets))]
+    sides = [_column(texts, name) for name, texts in (("sources", pairs.sources), ("targets", pairs.targets))]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(f"there are {len(sides[0])} sources but {len(sides[1])} targets; each source needs one")
+    if pairs.attributions is not None and len(pairs.attributions) != len(sides[0]):
+        raise ValueError(f"there are {len(sides[0])} sources but {len(pairs.attributions)} attributions")
     # One graph, whose nodes are the sentences of both languages and whose edges are the pairs.
     node: dict[tuple[int, str], int] = {}
     source, target = (
@@ -216,6 +228,21 @@ def references(held_out: Pairs, pairs: Pairs) -> list[list[str]]:
 def words(texts: Iterable[str]) -> np.ndarray:
     """The number of words of each text, by white space: int64 (N,)."""
     return np.array([len(text.split()) for text in texts], dtype=np.int64)
+
+
+def _column(texts, name: str) -> list[str]:
+    if isinstance(texts, str):
+        raise TypeError(f"{name} must be a sequence of texts, not one str")
+    if isinstance(texts, Iterator):
+        raise TypeError(f"{name} must be a list or an array, which can be read twice, not a {type(texts).__name__}")
+    return as_texts(texts, name)
+
+
+def _are_bands(bands) -> bool:
+    try:
+        return len(bands) > 0 and all(first <= last for first, last in bands)
+    except (TypeError, ValueError):
+        return False
 
 
 def _draw(order, family, free, size: int, lengths=None, band=None) -> np.ndarray:

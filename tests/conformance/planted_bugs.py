@@ -157,6 +157,9 @@ def try_all(bugs, workers):
 
 def main(wanted):
     bugs = [bug for bug in BUGS if not wanted or any(word in f"{bug.name} {bug.file}" for word in wanted)]
+    if not bugs:
+        print(f"no bug's name or file contains {' or '.join(wanted)}")
+        return 2
     began = time.monotonic()
     import_frameworks()
     results = []
@@ -188,7 +191,7 @@ def main(wanted):
         f"\n{caught} of {len(results)} bugs caught by {len(witnesses)} tests, which "
         f"{'pass' if sound else 'DO NOT PASS'} on the sound library; {time.monotonic() - began:.0f} s"
     )
-    return 0 if results and not bad and sound else 1
+    return 0 if not bad and sound else 1
 
 
 if __name__ == "__main__":

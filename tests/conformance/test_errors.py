@@ -335,6 +335,11 @@ CHECKPOINT = {
         "model_type='roberta'.*'bert'",
     ),
     "no model type": (lambda f: change_config(f, model_type="gone"), UnsupportedConfigError, 'names no "model_type"'),
+    "a translator": (
+        lambda f: change_config(f, model_type="gone", source_vocab=9),
+        UnsupportedConfigError,
+        "a translator's: load_translator opens it",
+    ),
     "relative positions": (
         lambda f: change_config(f, position_embedding_type="relative_key"),
         UnsupportedConfigError,

@@ -255,9 +255,14 @@ def test_what_is_no_text(translator, texts, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "batch_size must be positive, got 0"),
-        ({"width": 0}, "1 <= n_best <= width"),
-        ({"alpha": -1.0}, "alpha must be 0 or more"),
+        ({"batch_size": 0}, "batch_size must be a whole number of 1 or more, got 0"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number of 1 or more, got 2.5"),
+        ({"width": 0}, "width must be a whole number of 1 or more, got 0"),
+        ({"width": 1.5}, "width must be a whole number of 1 or more, got 1.5"),
+        ({"width": "2"}, "width must be a whole number of 1 or more, got '2'"),
+        ({"width": True}, "width must be a whole number of 1 or more, got True"),
+        ({"alpha": -1.0}, "alpha must be a number of 0 or more, got -1.0"),
+        ({"alpha": "0"}, "alpha must be a number of 0 or more, got '0'"),
     ],
 )
 def test_bad_settings(translator, options, message):
@@ -409,7 +414,8 @@ def without(name):
 
 FAULTS = {
     "truncated weights": (truncate, CheckpointError, "model.safetensors is truncated"),
-    "another kind of model": (config_of_a_bert, CheckpointError, "does not describe a translator.*argument"),
+    "another kind of model": (config_of_a_bert, CheckpointError, "'bert', no translator; BertModel.from_pretrained"),
+    "an unknown setting": (changed_config(colour="red"), CheckpointError, "does not describe a translator.*'colour'"),
     "impossible sizes": (changed_config(n_heads=3), CheckpointError, "does not describe a translator.*n_heads"),
     "a text for a number": (changed_config(dropout="much"), CheckpointError, "does not describe a translator"),
     "weights of another size": (changed_config(d_ff=30), CheckpointError, "do not fit the model.*wrong shape"),
@@ -475,7 +481,9 @@ def test_paddings_that_are_two_different_tokens(backend, tokenizers, copy):
         backend.lib.load_translator(copy)
 
 
-@pytest.mark.parametrize("wrong", ["another size", "one too few", "of another vocabulary"])
+@pytest.mark.parametrize(
+    "wrong", ["another size", "one too few", "of another vocabulary", "objects", "whole numbers"]
+)
 def test_weights_of_another_model_are_not_saved(backend, folder, copy, tokenizers, wrong):
     translator = backend.lib.load_translator(folder)
     weights, message = backend.lib.get_state(translator.model), "do not fit the model"
@@ -483,6 +491,11 @@ def test_weights_of_another_model_are_not_saved(backend, folder, copy, tokenizer
         weights = states.random_state(states.transformer(config_of(tokenizers["source"], tokenizers["target"], d_ff=9)))
     elif wrong == "one too few":
         weights.popitem()
+    elif wrong in ("objects", "whole numbers"):
+        kind, message = (object, "object") if wrong == "objects" else (np.int8, "int8")
+        name = next(iter(weights))
+        weights[name] = weights[name].astype(kind)
+        message = rf"not of floating point: {name} \(is {message}\)"
     else:
         translator.source_tokenizer, message = tokenizers["shared"], "source vocabulary of .* for a model with 90"
     before = {path.name: path.read_bytes() for path in copy.iterdir()}

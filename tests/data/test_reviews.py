@@ -100,7 +100,7 @@ def test_both_parts_are_shuffled(sentences):
         assert 0.3 < part.labels[:200].mean() < 0.7
 
 
-@pytest.mark.parametrize("options", [{"train": 3}, {"held_out": 7}, {"train": -2}])
+@pytest.mark.parametrize("options", [{"train": 3}, {"held_out": 7}, {"train": -2}, {"train": 4.5}, {"held_out": 4.0}])
 def test_split_refuses_what_cannot_be_balanced(sentences, options):
     (name,) = options
     with pytest.raises(ValueError, match=f"{name} must be even"):
@@ -119,6 +119,13 @@ def test_unknown_corpus_and_uneven_data():
         split(Reviews(np.array(list("abc"), dtype=object), np.array([0, 1])))
 
 
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint64, np.float32, object])
+def test_labels_come_back_as_int64(kind):
+    """What the losses take, whatever was given."""
+    labels = np.array([0, 1] * 10).astype(kind)
+    assert split(Reviews([f"film {n}" for n in range(20)], labels), train=8, held_out=4).train.labels.dtype == np.int64
+
+
 def test_reviews_by_hand_from_lists():
     texts, labels = [f"film {n}" for n in range(20)], [0, 1] * 10
     parts = split(Reviews(texts, labels), train=8, held_out=4)
@@ -133,6 +140,8 @@ def test_reviews_by_hand_from_lists():
         (["a", None, "b"], [0, 1, 0], TypeError, r"texts\[1\] is a NoneType, not a str"),
         (["a", "b", "c"], [0, 1, 2], ValueError, "Labels must be 0 or 1, .* there is also 2"),
         (["a", "b"], ["0", "1"], ValueError, "Labels must be 0 or 1, .* there is also '0'"),
+        (["a", "b"], [[1, 0], [0, 1]], ValueError, r"Labels must be one number each, \(N,\), got the shape \(2, 2\)"),
+        (["a", "b"], iter([0, 1]), ValueError, r"Labels must be one number each, \(N,\), got the shape \(\)"),
     ],
 )
 def test_reviews_that_cannot_be_dealt(texts, labels, error, message):

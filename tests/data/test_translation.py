@@ -131,7 +131,13 @@ def test_references_are_all_known_translations_the_own_one_first():
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ({"validation": -1}, "validation must not be negative, got -1"),
+        ({"validation": -1}, "validation must be a whole number of 0 or more, got -1"),
+        ({"natural_test": 2.5}, "natural_test must be a whole number of 0 or more, got 2.5"),
+        ({"test": "4"}, "test must be a whole number of 0 or more, got '4'"),
+        ({"bands": ()}, "bands must be pairs of a first and a last number of words, at least one; got ()"),
+        ({"bands": (1, 8)}, "bands must be pairs .*; got (1, 8)"),
+        ({"bands": ((1, 8, 9),)}, "bands must be pairs .*; got ((1, 8, 9),)"),
+        ({"bands": ((8, 1),)}, "bands must be pairs .*; got ((8, 1),)"),
         ({"test": 30}, "test must be a multiple of the number of bands, 4, got 30"),
         ({"test": 0, "validation": 5, "natural_test": 0}, "5 held-out pairs are wanted, but there are families for 2"),
         (
@@ -141,7 +147,7 @@ def test_references_are_all_known_translations_the_own_one_first():
     ],
 )
 def test_impossible_splits(sizes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(").replace(")", r"\)")):
         split(pairs_of(("Ve.", "Go."), ("Hola.", "Hi.")), **sizes)
 
 
@@ -182,6 +188,9 @@ def test_pairs_by_hand_from_lists():
         (["Ve.", None], ["Go.", "Hi."], TypeError, r"sources\[1\] is a NoneType, not a str"),
         (["Ve.", "Hola."], ["Go.", 3], TypeError, r"targets\[1\] is a int, not a str"),
         (["Ve.", "Hola."], ["Go."], ValueError, "2 sources but 1 targets"),
+        ("Ve.", ["Go."], TypeError, "sources must be a sequence of texts, not one str"),
+        (["Ve."], "Go.", TypeError, "targets must be a sequence of texts, not one str"),
+        (iter(["Ve."]), ["Go."], TypeError, "sources must be a list or an array, which can be read twice"),
     ],
 )
 def test_columns_that_are_no_pairs(sources, targets, error, message):
@@ -189,12 +198,18 @@ def test_columns_that_are_no_pairs(sources, targets, error, message):
         split(Pairs(sources, targets), validation=0, test=0, natural_test=0)
 
 
+@pytest.mark.parametrize(("attributions", "count"), [(["Ana"], 1), (["Ana"] * 3, 3), ([], 0)])
+def test_attributions_of_other_pairs(attributions, count):
+    with pytest.raises(ValueError, match=f"there are 2 sources but {count} attributions"):
+        split(Pairs(["Ve.", "Hola."], ["Go.", "Hi."], attributions), validation=0, test=0, natural_test=0)
+
+
 def test_a_file_of_your_own(tmp_path):
     path = tmp_path / "pairs.tsv"
-    path.write_bytes("\ufeffVe.\tGo.\r\n\n¿Quie\u0301n?\tWho?\tAna\nfin\u2028del\x85todo\t\n".encode())
+    path.write_bytes("\ufeffVe.\tGo.\r\n\n¿Quie\u0301n?\tWho?\tAna\nfin\u2028del\x85todo\tend\t\n".encode())
     found = translation.read_pairs(path)
     assert found.sources.tolist() == ["Ve.", "¿Quién?", "fin\u2028del\x85todo"]
-    assert found.targets.tolist() == ["Go.", "Who?", ""] and found.attributions.tolist() == ["", "Ana", ""]
+    assert found.targets.tolist() == ["Go.", "Who?", "end"] and found.attributions.tolist() == ["", "Ana", ""]
     assert all(column.dtype == object for column in found)
 
 
@@ -203,6 +218,9 @@ def test_a_file_of_your_own(tmp_path):
     [
         (b"Ve.\tGo.\nHola, Hi\n", DataError, "Line 2 of .*pairs.tsv should have 2 or 3 columns .* but has 1"),
         (b"a\tb\tc\td\n", DataError, "Line 1 .* but has 4"),
+        (b"a\tb\nc\t\n", DataError, "Line 2 of .*pairs.tsv has no target: complete the pair, or remove the line"),
+        (b" \tb\n", DataError, "Line 1 of .*pairs.tsv has no source"),
+        (b"a\tb\rc\td\r", DataError, "Line 1 of .*pairs.tsv .* a carriage return alone: save it with line feeds"),
         (b"\n\n", DataError, "pairs.tsv holds no pair"),
         ("Qué\tWhat\n".encode("latin-1"), DataError, "pairs.tsv is not a text in UTF-8"),
         (None, FileNotFoundError, "pairs.tsv"),

@@ -325,14 +325,14 @@ def test_bad_logits(decode, logits, message):
         decode(lambda ids: logits, [[START]], END, 5)
 
 
-@pytest.mark.parametrize(("width", "n_best"), [(0, 1), (2, 3), (2, 0)])
+@pytest.mark.parametrize(("width", "n_best"), [(0, 1), (2, 3), (2, 0), (1.5, 1), (2, True), ("2", 1)])
 def test_bad_widths(width, n_best):
-    with pytest.raises(ValueError, match="1 <= n_best <= width"):
+    with pytest.raises(ValueError, match="1 <= n_best <= width|(width|n_best) must be a whole number of 1 or more"):
         beam_search(Toy([[3]]), [[START]], END, 5, width=width, n_best=n_best)
 
 
 def test_bad_alpha():
-    with pytest.raises(ValueError, match="alpha must be 0 or more, got -1"):
+    with pytest.raises(ValueError, match="alpha must be a number of 0 or more, got -1"):
         beam_search(Toy([[3]]), [[START]], END, 5, alpha=-1)
 
 

@@ -17,6 +17,7 @@ from writers import WRITERS, contents
 
 import course_lib
 from course_lib import files, weights
+from course_lib.checkpoints import write_training
 from course_lib.files import replacing
 from course_lib.weights import CheckpointError, read_checkpoint, write_checkpoint
 
@@ -55,6 +56,7 @@ def test_whoever_may_read_new_files_may_read_these(tmp_path, names):
             for name in names:
                 os.close(os.open(scratch / name, os.O_CREAT | os.O_WRONLY, 0o600))
         write_checkpoint(tmp_path, {}, {"a": np.zeros(3)})
+        write_training(tmp_path, {"a": np.zeros(3)}, {})
     finally:
         os.umask(previous)
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o640}
