@@ -2,6 +2,13 @@
 
 Each takes Keras's own `name`, `dtype` and `trainable` besides its arguments, and is saved, cloned and called on a
 `keras.Input` as any other; the models have `compile`, `fit`, `evaluate`, `predict` and `export`.
+
+What Keras marks as padding, by `Embedding(mask_zero=True)` or `Masking`, is hidden, and marked for the next layer too.
+
+Three limits are Keras's own. `tf.train.Checkpoint` leaves out layers that stand in lists, as those of an encoder do:
+save a `.keras` file, a `.weights.h5` file or a SavedModel. A `Sequential` takes layers with one output: an
+`EncoderLayer` returns its weights too, so put it into a layer of your own whose `call` returns the first output. And
+within the scope of a `tf.distribute` strategy, which trains in threads of its own, `attention_dropout` must be 0.
 """
 
 from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports TensorFlow without the banner

@@ -106,7 +106,8 @@ def _transposed_product(large, small, factor):
 
 
 def _drop(weights, dropout):
-    # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach
+    # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach.
+    # One generator of Keras's serves all functions, and each thread has its own: no strategy's replica may make one
     return weights if dropout == 0.0 else keras.random.dropout(weights, dropout)
 
 
@@ -128,6 +129,8 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
     ------
     ValueError : n_heads does not divide d_model, or a dropout outside [0, 1).
     """
+
+    pads = {"mask": ("k", "v")}
 
     def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, attention=attention):
         super().__init__()

@@ -25,6 +25,8 @@ class DecoderLayer(ExplicitMask, keras.layers.Layer):
     self_attention : the attention function of the first sub-layer, where it differs; `attention` when None
     """
 
+    pads = {"mask": ("x",), "memory_mask": ("memory",)}
+
     def __init__(
         self,
         d_model: int,
@@ -118,6 +120,8 @@ class DecoderLayer(ExplicitMask, keras.layers.Layer):
 
 class Decoder(ExplicitMask, keras.layers.Layer):
     """n_layers decoder layers; with pre_norm one more normalisation at the end. Parameters as `DecoderLayer`."""
+
+    pads = {"mask": ("x",), "memory_mask": ("memory",)}
 
     def __init__(
         self,

@@ -12,15 +12,45 @@ class ExplicitMask(Portable):
 
     Keras would also hang it on the outputs, as the padding mask (B, T) of later layers and of the loss; ours
     has another shape and another meaning. Give it by its name: Keras does not take a positional None.
+
+    Keras's own mask, (B, T), hangs on what `Embedding(mask_zero=True)` and `Masking` return. Keras would hand it over
+    in the place of ours; here it is widened, combined with the mask that is given, and passed on to the next layer.
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.supports_masking = True  # else Keras warns that the mask ends here, which is the point
+    pads = {}  # a mask of the call: the inputs whose padding it hides
+
+    def __call__(self, *args, **kwargs):
+        """As Keras's own; padding that Keras knows of is hidden."""
+        if self.pads:
+            given = {**dict(zip(self._call_signature.parameters, args, strict=False)), **kwargs}
+            found = [(name, keras_mask(given.get(x))) for name, inputs in self.pads.items() for x in inputs]
+            found = {(name, id(mask)): mask for name, mask in found if mask is not None}  # keys and values share one
+            for (name, _), mask in found.items():
+                given[name] = _both(self.widened(mask), given.get(name))
+            if found:
+                args, kwargs = (), given
+        return super().__call__(*args, **kwargs)
 
     def compute_mask(self, inputs, previous_mask):
-        """Pass no mask on."""
-        return None
+        """Pass no mask on but Keras's own of the first input."""
+        return keras_mask(inputs)
+
+    @staticmethod
+    def widened(padding):
+        """Keras's mask (B, S) as attention's, (B, 1, 1, S)."""
+        return padding[:, None, None, :]
+
+
+def keras_mask(x):
+    """The mask (B, T) that Keras hung on a tensor, or None."""
+    return getattr(x, "_keras_mask", None)
+
+
+def _both(padding, mask):
+    if mask is None:
+        return padding
+    mask = mask if isinstance(mask, keras.KerasTensor) else tf.convert_to_tensor(mask)
+    return padding & mask if mask.dtype == "bool" else mask  # one that is not boolean is refused where it is used
 
 
 def dense(d_in: int, d_out: int, std: float | None = None) -> keras.layers.Dense:
@@ -73,10 +103,17 @@ def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", note: str = "")
     """
     ids = tf.convert_to_tensor(ids)
     low = high = 0
-    if tf.executing_eagerly() and ids.dtype.is_integer and (array := ids.numpy()).size:
-        low, high = int(array.min()), int(array.max())  # to start an operation of TensorFlow's takes longer
+    if tf.executing_eagerly() and ids.dtype.is_integer:
+        array = ids.numpy()
+        if array.size:
+            low, high = int(array.min()), int(array.max())  # to start an operation of TensorFlow's takes longer
     check_ids(name, ids.shape, ids.dtype.is_integer, low, high, size, axes, note)
     return ids
+
+
+def table_of(layer):
+    """All vectors of an embedding, (n, d_model); those of one that was quantized as its call gives them."""
+    return layer.embeddings if layer.quantization_mode is None else layer(tf.range(layer.input_dim))
 
 
 def at_least_float32(x):

@@ -271,12 +271,19 @@ class RNN(ExplicitMask, keras.layers.Layer):
     ValueError : an unknown cell.
     """
 
+    pads = {"mask": ("x",)}
+
     def __init__(self, d_in: int, d_hidden: int, cell: str = "gru", bidirectional: bool = False, run=unrolled):
         super().__init__()
         check_choice("cell", cell, CELLS)
         self.d_in, self.d_hidden, self.run = d_in, d_hidden, run
         self.forward_cell = CELLS[cell](d_in, d_hidden)
         self.backward_cell = CELLS[cell](d_in, d_hidden) if bidirectional else None
+
+    @staticmethod
+    def widened(padding):
+        """Keras's mask (B, T) as it is."""
+        return padding
 
     def call(self, x, mask=None, state=None):
         """Read a batch of sequences.

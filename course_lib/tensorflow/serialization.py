@@ -42,6 +42,7 @@ class Portable:
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs, **vars(self).pop("_named", {}))
+        self.supports_masking = True  # else Keras warns, and no later layer sees what `Embedding(mask_zero=True)` hid
         self.built = True  # the weights are there; else Keras traces every layer once more before the first call
 
     def __call__(self, *args, **kwargs):

@@ -54,6 +54,8 @@ class EncoderLayer(ExplicitMask, keras.layers.Layer):
     attention : the attention function
     """
 
+    pads = {"mask": ("x",)}
+
     def __init__(
         self,
         d_model: int,
@@ -90,6 +92,8 @@ class EncoderLayer(ExplicitMask, keras.layers.Layer):
 
 class Encoder(ExplicitMask, keras.layers.Layer):
     """n_layers encoder layers; with pre_norm one more normalisation at the end. Parameters as `EncoderLayer`."""
+
+    pads = {"mask": ("x",)}
 
     def __init__(
         self,
