@@ -9,7 +9,7 @@ from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.fitting import Fittable
-from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, layer_norm
+from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, layer_norm, table_of
 from course_lib.tensorflow.positional import LearnedPositions
 from course_lib.tensorflow.serialization import Portable
 from course_lib.tensorflow.state import get_state, set_state
@@ -19,7 +19,25 @@ from course_lib.tensorflow.transformer import ACTIVATIONS, Encoder
 class Checkpoint(Pretrained):
     """`from_pretrained` and `save_pretrained` for TensorFlow."""
 
-    _get_state, _set_state = get_state, set_state
+    _set_state = set_state
+
+    def _get_state(self):
+        return {name: value for name, value in get_state(self).items() if not name.startswith("weights[")}
+
+    def save_pretrained(self, folder):
+        """As that of the other frameworks.
+
+        Raises
+        ------
+        ValueError : weights that such a file has no place for, of a quantized model or of layers beside BERT's.
+        """
+        odd = [name for name in get_state(self) if name.startswith("weights[")]
+        if odd:
+            raise ValueError(
+                f"{odd[0]} has no place in the file of a checkpoint, which holds BERT's own weights in floating point; "
+                'for quantized models and for layers of your own use `model.save("model.keras")`'
+            )
+        return super().save_pretrained(folder)
 
 
 class BertEmbeddings(Portable, keras.layers.Layer):
@@ -130,7 +148,7 @@ class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
     def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
         """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
         last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
-        return MaskedLMOutput(self.head(last_hidden, self.bert.embeddings.token.embeddings), hidden, weights)
+        return MaskedLMOutput(self.head(last_hidden, table_of(self.bert.embeddings.token)), hidden, weights)
 
 
 class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Model):

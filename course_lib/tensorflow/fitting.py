@@ -21,8 +21,9 @@ class Fittable:
 
     def __call__(self, *args, **kwargs):
         """As the call; all inputs may come as one dict or tuple, and ids as lists."""
-        if args and isinstance(args[0], (dict, list, tuple)):
+        if args and isinstance(args[0], (dict, list, tuple)) and not _numbers(args[0]):
             args, kwargs = args[1:], {**self._by_name(args[0]), **kwargs}
+        args = [np.asarray(x) if isinstance(x, (list, tuple)) else x for x in args]
         return super().__call__(*args, **kwargs)
 
     def train_step(self, data):
@@ -110,5 +111,8 @@ class _Served(keras.Model):
 
 
 def _numbers(inputs):
-    """Whether a list is a batch of ids, and no list of tensors."""
-    return bool(inputs) and isinstance(inputs[0], (list, tuple)) and not hasattr(inputs[0], "shape")
+    """Whether a list is a batch of ids or a row of them, and no list of inputs."""
+    first = inputs[0] if isinstance(inputs, (list, tuple)) and inputs else None
+    if isinstance(first, (list, tuple)):
+        return not (first and isinstance(first[0], (list, tuple)))
+    return isinstance(first, int)

@@ -16,7 +16,10 @@ _VARIABLES = {
 def get_state(module) -> dict[str, np.ndarray]:
     """The weights as {dotted name: copy of the array}; matrices are (d_out, d_in).
 
-    Those in bfloat16, which NumPy does not have, come as float32 of the same values.
+    Those in bfloat16, which NumPy does not have, come as float32 of the same values. A matrix with a LoRA comes as
+    the sum of both. Weights that no attribute or list of layers leads to, as those inside of Keras's other layers and
+    of its Sequential and functional models, come as Keras keeps them and under their places in its list of weights,
+    "weights[17].kernel": such a state is of that class alone.
     """
     return {
         name: _known(np.array(variable.numpy().T if transposed else variable.numpy(), order="C"))
@@ -29,7 +32,7 @@ def set_state(module, state, partial: bool = False) -> None:
 
     Parameters
     ----------
-    state : {dotted name: array}, matrices (d_out, d_in); every weight of the module and no other
+    state : {dotted name: array}, matrices (d_out, d_in); every weight of the module and no other. A LoRA is zero after
     partial : True leaves a parameter that `state` does not hold as it is
 
     Raises
@@ -48,11 +51,36 @@ def _known(array):
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
-def _parameters(module, prefix=""):
+def _parameters(module):
+    found = list(_named(module))
+    held = {id(v) for _, variable, _ in found for v in getattr(variable, "parts", (variable,))}
+    rest = [(i, v) for i, v in enumerate(module.weights) if id(v) not in held]
+    return found + [(f"weights[{i}].{v.name}", v, False) for i, v in rest]
+
+
+class _Merged:
+    """A matrix with its LoRA as one variable: read as the sum; set, the LoRA is zero."""
+
+    def __init__(self, layer, name):
+        self.matrix, self.sum = getattr(layer, f"_{name}"), getattr(layer, name)
+        self.last = getattr(layer, f"lora_{name}_b")
+        self.parts = (self.matrix, getattr(layer, f"lora_{name}_a"), self.last)
+        self.shape = self.sum.shape
+
+    def numpy(self):
+        return self.sum.numpy()
+
+    def assign(self, value):
+        self.matrix.assign(value)
+        self.last.assign(np.zeros(self.last.shape))
+
+
+def _named(module, prefix=""):
     for kind, variables in _VARIABLES.items():
         if isinstance(module, kind):
             for attribute, name, transposed in variables:
-                yield prefix + name, getattr(module, attribute), transposed
+                merged = getattr(module, "lora_enabled", False) and name == "weight"
+                yield prefix + name, _Merged(module, attribute) if merged else getattr(module, attribute), transposed
             return
     for attribute, value in vars(module).items():
         if attribute.startswith("_"):  # Keras's own book-keeping holds every layer once more
@@ -60,8 +88,8 @@ def _parameters(module, prefix=""):
         if isinstance(value, keras.Variable):
             yield prefix + attribute, value, False
         elif isinstance(value, keras.layers.Layer):
-            yield from _parameters(value, f"{prefix}{attribute}.")
+            yield from _named(value, f"{prefix}{attribute}.")
         elif isinstance(value, list):
             for i, part in enumerate(value):
                 if isinstance(part, keras.layers.Layer):
-                    yield from _parameters(part, f"{prefix}{attribute}.{i}.")
+                    yield from _named(part, f"{prefix}{attribute}.{i}.")

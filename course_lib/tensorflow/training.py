@@ -11,9 +11,11 @@ from course_lib.batching import Batches, check_examples, epochs_of
 from course_lib.divergence import fetched
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
+from course_lib.tensorflow.serialization import serializable
 from course_lib.training_checks import check_max_norm, check_positive_or_zero
 
 
+@serializable
 class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A rate that rises to `lr` over `warmup` steps and falls to 0 at `n_steps` (Devlin et al. 2018, A.2)."""
 

@@ -1,18 +1,19 @@
 """The Transformer as a translator (Vaswani et al. 2017, figure 1): embeddings, encoder, decoder, logits."""
 
 import math
+import operator
 
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_continuation, check_pairs
+from course_lib.checks import check_continuation, check_length, check_pairs
 from course_lib.config import TransformerConfig
 from course_lib.masks import padding_mask
 from course_lib.outputs import LayerCache, TransformerOutput
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.decoder import Decoder
 from course_lib.tensorflow.fitting import Fittable
-from course_lib.tensorflow.layers import ExplicitMask, at_least_float32, checked_ids, dense, embedding
+from course_lib.tensorflow.layers import ExplicitMask, at_least_float32, checked_ids, dense, embedding, table_of
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, rotary
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.transformer import Encoder
@@ -52,7 +53,7 @@ class Transformer(Fittable, ExplicitMask, keras.Model):
         self.encoder = Encoder(*sizes, to_itself)
         self.decoder = Decoder(*sizes, attention, to_itself)
         self.out_proj = None if config.tie_output else dense(config.d_model, config.target_vocab)
-        self._decoding = {}
+        vars(self)["_decoding"] = ((), {})  # past Keras, which would count the weights twice
 
     def call(self, source_ids, target_ids, return_layers=False, training=False):
         """Predict each target token from the true ones before it (teacher forcing).
@@ -106,7 +107,7 @@ class Transformer(Fittable, ExplicitMask, keras.Model):
         if self.out_proj is not None:
             return self.out_proj(hidden)
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
-        return tf.matmul(hidden, tf.cast(table.embeddings, hidden.dtype), transpose_b=True)
+        return tf.matmul(hidden, tf.cast(table_of(table), hidden.dtype), transpose_b=True)
 
     def _placed(self, embedded, position):
         embedded = embedded * math.sqrt(self.config.d_model)
@@ -128,6 +129,7 @@ class NextLogits:
     def __init__(self, model, source_ids, cached: bool = True):
         self.model, self.n_read = model, 0
         ids = tf.cast(checked_ids("source_ids", source_ids, model.config.source_vocab), tf.int64)
+        _check_room(ids, model.source_position)
         self.functions = _compiled(model)
         self.memory_mask = padding_mask(ids, model.config.pad_id)
         self.memory = self.functions["encode"](ids, self.memory_mask)
@@ -138,6 +140,7 @@ class NextLogits:
         ids = tf.convert_to_tensor(ids)
         check_continuation(ids.shape, self.memory.shape[0], self.n_read)
         ids = tf.cast(checked_ids("ids", ids, self.model.config.target_vocab), tf.int64)
+        _check_room(ids, self.model.target_position)
         if self.caches is None:
             logits = self.functions["decode"](ids, self.memory, self.memory_mask)
         else:
@@ -153,10 +156,19 @@ class NextLogits:
             self.caches = tuple(LayerCache(*(tf.gather(part, rows) for part in cache)) for cache in self.caches)
 
 
+def _check_room(ids, position):
+    if position is not None:  # the compiled functions do not know the length
+        check_length(ids.shape[1], position.max_len)
+
+
 def _compiled(model) -> dict:
-    """The model's functions for decoding, each traced once for all batches and lengths, kept with the model."""
-    if model._decoding:
-        return model._decoding
+    """The model's functions for decoding, each traced once for all batches and lengths, kept with the model.
+
+    What changes its weights, such as `enable_lora` and `quantize`, makes them anew.
+    """
+    weights, functions = model._decoding
+    if len(weights) == len(model.weights) and all(map(operator.is_, weights, model.weights)):
+        return functions
     config, dtype = model.config, model.compute_dtype
     n_heads, d_head = config.n_heads, config.d_model // config.n_heads
     memory, mask = tf.TensorSpec((None, None, config.d_model), dtype), tf.TensorSpec((None, 1, 1, None), tf.bool)
@@ -178,8 +190,9 @@ def _compiled(model) -> dict:
         hidden, caches = model.decoder.step(x, caches, mask, memory_mask)
         return at_least_float32(model.predict_from(hidden[:, -1])), caches
 
-    model._decoding = {"encode": encode, "decode": decode, "step": step}
-    return model._decoding
+    functions = {"encode": encode, "decode": decode, "step": step}
+    vars(model)["_decoding"] = model.weights, functions
+    return functions
 
 
 def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:

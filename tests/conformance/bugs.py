@@ -297,7 +297,10 @@ BUGS = [
     Bug("gradient cut at the embeddings", "tensorflow/bert.py", "self.token(ids) + self.segment(segments)",
         "self.token(ids) + tf.stop_gradient(self.segment(segments))", GRADIENTS),
     Bug("fresh weights too wide", "tensorflow/bert.py", "        _initialise(self, config.init_std)\n", "", BERT, "tensorflow"),
-    Bug("the mask travels on as Keras's", "tensorflow/layers.py", "        return None\n", "        return previous_mask\n", "test_tensorflow_graph.py", "travel"),
+    Bug("the mask travels on as Keras's", "tensorflow/layers.py", "return keras_mask(inputs)", "return previous_mask", "test_tensorflow_graph.py", "travel"),
+    Bug("Keras's mask ends at a layer", "tensorflow/layers.py", "return keras_mask(inputs)", "return None", "test_keras_masks.py"),
+    Bug("Keras's mask in the place of ours", "tensorflow/layers.py", "        if self.pads:", "        if False:", "test_keras_masks.py"),
+    Bug("padding loses the mask that is given", "tensorflow/layers.py", "return padding & mask if", "return padding if", "test_keras_masks.py"),
     Bug("lengths frozen in a compiled function", "tensorflow/positional.py", "x + tf.cast(self.weight[: tf.shape(x)[1]], x.dtype)", "x + tf.cast(self.weight[:5], x.dtype)", "test_tensorflow_graph.py"),
     # neutral modules
     Bug("causal mask hides the token itself", "masks.py", "(s <= t)", "(s < t)", UNIT_MASKS),
@@ -714,7 +717,7 @@ BUGS = [
     *in_each("the output reads the source's table", {
         "numpy": ("hidden @ table.weight.T", "hidden @ self.source_embedding.weight.T"),
         "torch": ("F.linear(hidden, table.weight)", "F.linear(hidden, self.source_embedding.weight)"),
-        "tensorflow": ("tf.cast(table.embeddings, hidden.dtype)", "tf.cast(self.source_embedding.embeddings, hidden.dtype)"),
+        "tensorflow": ("tf.cast(table_of(table), hidden.dtype)", "tf.cast(self.source_embedding.embeddings, hidden.dtype)"),
     }, "translator", TRANSFORMER),
     *in_each("what was read is forgotten", {f: ("self.n_read = ids.shape[1]", "self.n_read = 0") for f in ALL}, "translator", TRANSLATOR, "steps"),
     *in_each("every step is at the first position", {
@@ -924,6 +927,6 @@ BUGS = [
     Bug("logits of decoding in half precision", "tensorflow/seq2seq.py", "at_least_float32(logits).numpy()", "logits.numpy()", KERAS_LAYERS, "decoding and seq2seq"),
     Bug("a product in two precisions", "tensorflow/layers.py", "    weight = tf.cast(weight, x.dtype)  # Keras casts a weight inside of `call` only\n", "", KERAS_LAYERS, "decoding and seq2seq or outside"),
     Bug("a step in two precisions", "tensorflow/decoder.py", "tf.cast(x, self.compute_dtype)", "x", KERAS_LAYERS, "decoding and transformer"),
-    Bug("a table in another precision", "tensorflow/translator.py", "tf.cast(table.embeddings, hidden.dtype)", "table.embeddings", KERAS_LAYERS, "decoding and transformer"),
+    Bug("a table in another precision", "tensorflow/translator.py", "tf.cast(table_of(table), hidden.dtype)", "table_of(table)", KERAS_LAYERS, "decoding and transformer"),
     Bug("bfloat16 that NumPy does not know", "tensorflow/state.py", "array.astype(np.float32) if", "array if", KERAS_LAYERS, "bfloat16_comes"),
 ]  # fmt: skip

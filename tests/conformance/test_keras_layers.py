@@ -339,6 +339,16 @@ def test_ids_are_checked_and_may_be_lists_or_arrays():
     model = lib.BertForSequenceClassification(SMALL)
     for ids in (IDS.tolist(), IDS.astype(np.int32), tf.constant(IDS)):
         assert error(model(ids).logits, model(IDS).logits) < 1e-6
+    hidden = lib.padding_mask(IDS, 5)
+    assert error(model(IDS.tolist(), hidden).logits, model(IDS, mask=hidden).logits) < 1e-6
+    for make in (MODELS["transformer"][0], MODELS["seq2seq"][0]):
+        pairs, x, y = make(), IDS.tolist(), TARGETS.tolist()
+        expected = pairs(IDS, TARGETS).logits
+        named = {"source_ids": x, "target_ids": y}
+        for inputs in ((x, y), (x, TARGETS), (IDS, y), ((x, y),), ([IDS, TARGETS],), (named,)):
+            assert error(pairs(*inputs).logits, expected) < 1e-6
+    with pytest.raises(ValueError, match=r"ids must have shape \(B, T\)"):
+        model([1, 2, 3])
     with pytest.raises(ValueError, match="ids must lie in 0 ... 12, got ids from 2 to 13"):
         model(IDS + 1)
     with pytest.raises(ValueError, match="at least one token"):

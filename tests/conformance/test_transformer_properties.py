@@ -216,6 +216,11 @@ def test_bad_ids(backend):
         backend.call(model, SOURCE, TARGET[:, :0])
     with pytest.raises(ValueError, match="over the maximum of 8"):
         backend.call(model, np.ones((2, 9), dtype=int), TARGET)
+    with pytest.raises(ValueError, match="9 tokens is over the maximum of 8"):
+        model.next_logits(np.ones((2, 9), dtype=int))
+    for cached in (True, False):
+        with pytest.raises(ValueError, match="9 tokens is over the maximum of 8"):
+            model.next_logits(SOURCE, cached)(np.ones((len(SOURCE), 9), dtype=int))
     with pytest.raises(ValueError, match="source_ids must lie in"):
         model.next_logits(SOURCE + 5)
 
