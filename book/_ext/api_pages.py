@@ -146,8 +146,8 @@ def origin(app: Sphinx, module: str, name: str) -> str:
 def mend_back_links(app: Sphinx, pagename: str, template: str, context: dict, doctree) -> None:
     """Point the [docs] links of a module's source at what is documented.
 
-    viewcode assumes that everything of a module is documented under one name, but a package documents what it
-    re-exports under its own.
+    viewcode assumes that everything of a module is documented under one name and on one page, but a package documents
+    what it re-exports under its own.
     """
     if not pagename.startswith("_modules/"):
         return
@@ -155,11 +155,14 @@ def mend_back_links(app: Sphinx, pagename: str, template: str, context: dict, do
     documented = app.env.get_domain("py").objects
 
     def mend(found: re.Match) -> str:
-        parts = found[0].split(".")
+        parts = found[1].split(".")
         tails = [".".join([module, *parts[i:]]) for i in range(1, len(parts))]
-        return next((name for name in [found[0], *tails] if name in documented), found[0])
+        name = next((name for name in [found[1], *tails] if name in documented), None)
+        if name is None:
+            return found[0]
+        return f'"{app.builder.get_relative_uri(pagename, documented[name].docname)}#{name}">[docs]'
 
-    context["body"] = re.sub(r'(?<=#)[\w.]+(?=">\[docs\])', mend, context["body"])
+    context["body"] = re.sub(r'"[^"#]*#([\w.]+)">\[docs\]', mend, context["body"])
 
 
 def setup(app: Sphinx) -> dict[str, object]:
