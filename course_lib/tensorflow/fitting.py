@@ -88,7 +88,10 @@ class Fittable:
 
     def _prepared(self, data):
         x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
-        x = dict(self._by_name(x))
+        x, names = dict(self._by_name(x)), list(self._call_signature.parameters)
+        odd = [name for name in x if name not in names]
+        if odd:
+            raise ValueError(f"{odd[0]!r} is no input of {type(self).__name__}; its inputs are {', '.join(names)}")
         if "mask" in self._call_signature.parameters:
             mask = x.get("mask")
             if mask is None:

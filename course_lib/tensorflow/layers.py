@@ -101,6 +101,8 @@ def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", note: str = "")
     TypeError : ids that are not integers.
     ValueError : other axes, or ids outside 0 ... size - 1, when run eagerly; a compiled function cannot look.
     """
+    if isinstance(ids, tf.RaggedTensor):
+        raise TypeError(f"{name} must have one length; fill them up with padding, `ids.to_tensor(pad_id)`")
     ids = tf.convert_to_tensor(ids)
     low = high = 0
     if tf.executing_eagerly() and ids.dtype.is_integer:

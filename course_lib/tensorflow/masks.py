@@ -44,4 +44,9 @@ def causal_mask(n_queries: int, n_keys: int | None = None):
     ------
     ValueError : fewer keys than queries.
     """
+    if tf.is_symbolic_tensor(n_queries) or tf.is_symbolic_tensor(n_keys):
+        raise TypeError(
+            "causal_mask takes lengths that are known, as x.shape[1] where it is not None; for others compare "
+            "positions inside of the compiled function: t = tf.range(tf.shape(x)[1]); mask = t <= t[:, None]"
+        )
     return tf.constant(masks.causal_mask(n_queries, n_keys))

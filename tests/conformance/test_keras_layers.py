@@ -349,6 +349,10 @@ def test_ids_are_checked_and_may_be_lists_or_arrays():
             assert error(pairs(*inputs).logits, expected) < 1e-6
     with pytest.raises(ValueError, match=r"ids must have shape \(B, T\)"):
         model([1, 2, 3])
+    with pytest.raises((TypeError, ValueError), match=r"(?s)ids must have one length.*to_tensor\(pad_id\)"):
+        model(tf.ragged.constant([[1, 2], [3]]))
+    with pytest.raises(ValueError, match="(?s)'input_ids' is no input of BertForSeq.*are ids, mask, segments"):
+        model.predict({"input_ids": IDS}, verbose=0)
     with pytest.raises(ValueError, match="ids must lie in 0 ... 12, got ids from 2 to 13"):
         model(IDS + 1)
     with pytest.raises(ValueError, match="at least one token"):

@@ -1,5 +1,8 @@
 """TensorFlow only: compiled functions with lengths that are not known yet, and Keras's own masks."""
 
+import importlib
+import inspect
+
 import keras
 import numpy as np
 import pytest
@@ -39,6 +42,33 @@ def test_a_compiled_model_of_any_batch_and_length_equals_the_eager_one(attention
         assert_allclose(logits, expected, rtol=1e-4, atol=1e-5)
         assert np.abs(gradient).max() > 1e-3
     assert len(traces) == 1  # one graph serves every shape
+
+
+MODULES = ["checks", "masks", *(f"tensorflow.{name}" for name in (
+    "alignment", "attention", "bert", "decoder", "fitting", "layers", "losses", "masks", "positional", "rnn", "seq2seq",
+    "transformer", "translator",
+))]  # fmt: skip
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_autograph_can_read_what_a_compiled_call_runs(module):
+    """It warns, once in a process and on stderr, of what it cannot: an assignment within an expression, for one."""
+    module = importlib.import_module(f"course_lib.{module}")
+    mine = [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
+    parts = [part for value in mine for part in (vars(value).values() if inspect.isclass(value) else [value])]
+    functions = [inspect.unwrap(part) for part in parts if inspect.isfunction(part)]
+    assert functions
+    for function in functions:
+        tf.autograph.to_graph(function)
+
+
+def test_lengths_that_a_compiled_function_does_not_know_have_no_causal_mask():
+    lib, x = TENSORFLOW.lib, tf.zeros((2, 3))
+    with pytest.raises(TypeError, match="takes lengths that are known"):
+        tf.function(lambda x: lib.causal_mask(tf.shape(x)[1]), autograph=False)(x)
+    assert_allclose(lib.causal_mask(tf.shape(x)[1]), lib.causal_mask(3))
+    t = tf.range(tf.shape(x)[1])
+    assert_allclose([[t <= t[:, None]]], lib.causal_mask(3))  # as the error says
 
 
 def test_our_mask_does_not_travel_on_as_keras_padding_mask():
