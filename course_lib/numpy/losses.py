@@ -33,10 +33,11 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
     check_labels(logits.shape, labels.shape, smoothing)
     real = labels != pad_id  # (B, T)
     labels = checked_ids("labels", np.where(real, labels, 0), logits.shape[-1], note=f", not counting pad_id={pad_id}")
+    logits = np.where(real[..., None], logits, np.zeros_like(logits, shape=()))  # may be -inf or NaN at padding
     shifted = logits - logits.max(axis=-1, keepdims=True)
     log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))  # (B, T, V)
     nll = -np.take_along_axis(log_p, labels[..., None], axis=-1)[..., 0]  # (B, T)
-    losses = (1.0 - smoothing) * nll - smoothing * log_p.mean(axis=-1)
+    losses = nll if smoothing == 0.0 else (1.0 - smoothing) * nll - smoothing * log_p.mean(axis=-1)
     n_tokens = real.sum()
     n = max(n_tokens, 1)
     return LossOutput((losses * real).sum() / n, (nll * real).sum() / n, n_tokens)

@@ -40,5 +40,7 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
         uniform = tf.reduce_logsumexp(logits, axis=-1) - tf.reduce_mean(logits, axis=-1)  # mean of -log p
         losses = (1.0 - smoothing) * nll + smoothing * uniform
     n_tokens = tf.math.count_nonzero(real)
-    n, real = tf.cast(tf.maximum(n_tokens, 1), logits.dtype), tf.cast(real, logits.dtype)
-    return LossOutput(tf.reduce_sum(losses * real) / n, tf.reduce_sum(nll * real) / n, n_tokens)
+    n = tf.cast(tf.maximum(n_tokens, 1), logits.dtype)
+    # not times `real`: at padding a loss may be inf or NaN, which times 0 is NaN
+    losses, nll = (tf.where(real, x, tf.zeros((), x.dtype)) for x in (losses, nll))
+    return LossOutput(tf.reduce_sum(losses) / n, tf.reduce_sum(nll) / n, n_tokens)

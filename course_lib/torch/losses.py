@@ -31,6 +31,7 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
         (on a CPU and outside a compiled graph; elsewhere nobody looks).
     TypeError : labels that are not integers.
     """
+    labels = torch.as_tensor(labels, device=logits.device)  # an array or a list may come, as the ids of a model may
     check_labels(logits.shape, labels.shape, smoothing)
     real = labels != pad_id  # (B, T)
     labels = checked_ids("labels", labels.where(real, 0), logits.shape[-1], note=f", not counting pad_id={pad_id}")
@@ -40,4 +41,6 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
     losses = nll if smoothing == 0.0 else (1.0 - smoothing) * nll - smoothing * log_p.mean(-1)
     n_tokens = real.sum()
     n = n_tokens.clamp(min=1)
-    return LossOutput((losses * real).sum() / n, (nll * real).sum() / n, n_tokens)
+    # not times `real`: at padding a loss may be inf or NaN, which times 0 is NaN
+    losses, nll = losses.where(real, 0.0), nll.where(real, 0.0)
+    return LossOutput(losses.sum() / n, nll.sum() / n, n_tokens)

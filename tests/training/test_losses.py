@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import torch
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from torch.nn import functional as F
 
 FRAMEWORKS = ["numpy", "torch", "tensorflow"]
@@ -113,3 +113,46 @@ def test_bad_arguments(framework, batch):
     for smoothing in (-0.1, 1.0, float("nan")):
         with pytest.raises(ValueError, match="smoothing is a probability"):
             loss_of(framework, logits, labels, smoothing=smoothing)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("smoothing", [0.0, EPS])
+@pytest.mark.parametrize("bad", [-np.inf, np.nan])
+def test_logits_of_padding_that_are_no_numbers_change_nothing(framework, batch, bad, smoothing):
+    logits, labels = batch
+    expected = loss_of(framework, logits, labels, smoothing=smoothing)
+    for tokens in (slice(0, 1), slice(0, 3), slice(None)):
+        broken = logits.copy()
+        broken[labels == 0, tokens] = bad
+        assert_array_equal(loss_of(framework, broken, labels, smoothing=smoothing), expected)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_token_that_cannot_be_costs_nothing(framework, batch):
+    """A model may give its padding token -inf everywhere, as it never says it."""
+    logits, labels = batch
+    logits[..., 0] = -np.inf
+    tensors = torch.tensor(logits, requires_grad=True), torch.as_tensor(labels)
+    theirs = F.cross_entropy(tensors[0].flatten(0, 1), tensors[1].flatten(), ignore_index=0)
+    theirs.backward()
+    assert_allclose(loss_of(framework, logits, labels)[:2], [theirs.item()] * 2, rtol=1e-12)
+    if framework == "tensorflow":
+        variable = tf.Variable(logits)
+        with tf.GradientTape() as tape:
+            loss = importlib.import_module("course_lib.tensorflow").cross_entropy(variable, labels)[0]
+        gradient = tape.gradient(loss, variable).numpy()
+    elif framework == "torch":
+        ours = torch.tensor(logits, requires_grad=True)
+        importlib.import_module("course_lib.torch").cross_entropy(ours, tensors[1])[0].backward()
+        gradient = ours.grad
+    else:
+        return
+    assert_allclose(gradient, tensors[0].grad, atol=1e-12)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("kind", [np.asarray, np.ndarray.tolist])
+def test_labels_may_be_arrays_and_lists(framework, batch, kind):
+    logits, labels = batch
+    loss = importlib.import_module(f"course_lib.{framework}").cross_entropy(TENSOR[framework](logits), kind(labels))[0]
+    assert_allclose(float(loss), loss_of(framework, logits, labels)[0], rtol=1e-12)
