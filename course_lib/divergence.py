@@ -1,6 +1,7 @@
-"""Losses that come as tensors from any device, and an error as soon as one of them is not a number any more."""
+"""Losses that come as tensors from any device, and an error as soon as one, or a weight, is not a number any more."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -20,6 +21,16 @@ def fetched(losses, done: int, more: str = "") -> list[float]:
         if not math.isfinite(loss):
             raise FloatingPointError(f"the loss of update {step} is {loss}: the training diverged; {REMEDIES}{more}")
     return numbers
+
+
+def check_weights(weights: Mapping[str, np.ndarray], more: str = "") -> None:
+    """Raise FloatingPointError when a weight is NaN or infinite; says which, what to do, and `more`.
+
+    No loss tells of the last update of a training: it was computed before that.
+    """
+    for name, value in weights.items():
+        if not np.isfinite(value).all():
+            raise FloatingPointError(f"{name} is not finite: the training diverged; {REMEDIES}{more}")
 
 
 class Losses:

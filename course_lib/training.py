@@ -1,6 +1,7 @@
 """What training has in common in every framework: its place in the data, its limits, what it measured, its bar."""
 
 import contextlib
+import json
 import math
 import time
 import warnings
@@ -14,9 +15,9 @@ from tqdm import tqdm
 
 from course_lib.checkpoints import part, prepare_folder, read_training, write_training
 from course_lib.config import BertConfig
-from course_lib.divergence import FLUSH, REMEDIES, fetched
+from course_lib.divergence import FLUSH, REMEDIES, check_weights, fetched
 from course_lib.interruption import Interruption
-from course_lib.training_checks import check_padding, check_positive_or_zero
+from course_lib.training_checks import check_padding, check_positive_or_zero, check_trainable
 from course_lib.weights import CheckpointError
 
 
@@ -106,10 +107,11 @@ class Run:
     validate_every : updates between two validations; None for the end of each epoch
     patience : validations without a better one until the run ends; None goes on
     folder, save_every : where the run is saved, and seconds between two times; None saves nothing
-    settings : what must be the same when the run is resumed
+    settings : what must be the same when the run is resumed; numbers, texts and lists of them
     progress : show a bar
     clock : what counts the seconds; `time.process_time` counts those of the processor instead
     rate : a number, or a function of the step (0 for the first)
+    trainable : the names of the parameters that are trained, which must be the same too; None for unknown
 
     Raises
     ------
@@ -132,6 +134,7 @@ class Run:
         progress: bool = True,
         clock: Callable[[], float] = time.perf_counter,
         rate: float | Callable[[int], float] = 1e-3,
+        trainable: Sequence[str] | None = None,
     ):
         self.limits = {"epochs": epochs, "steps": steps, "seconds": seconds}
         if all(limit is None for limit in self.limits.values()):
@@ -144,7 +147,10 @@ class Run:
         if not callable(rate):
             self.rate()
         self.batches, self.pad_id = _by_epoch(batches), pad_id
-        self.settings = {**(settings or {}), "clock": getattr(clock, "__name__", type(clock).__name__)}
+        settings = {**(settings or {}), "clock": getattr(clock, "__name__", type(clock).__name__), "pad_id": pad_id}
+        # as they will be read again: a number of NumPy's, which JSON lacks, must not lose the run at its first save
+        self.settings = json.loads(json.dumps(settings, default=lambda value: np.asarray(value).tolist()))
+        self.trainable = None if trainable is None else list(trainable)
         self.validate_every, self.patience = validate_every, patience
         self.folder, self.save_every = folder, save_every
         self.step = self.epoch = self.position = 0  # position: batches of this epoch that are done
@@ -232,8 +238,8 @@ class Run:
         self._show()
 
     def saving_is_due(self) -> bool:
-        """Whether to save now: the time has come, or the end, and the last update is not saved yet."""
-        if self.folder is None or self._saved_step == self.step:
+        """Whether to save now: the time has come, or the end, and there is an update that is not saved yet."""
+        if self.folder is None or self.step == 0 or self._saved_step == self.step:
             return False
         return self.stopped_by is not None or time.monotonic() - self._saved_at >= self.save_every
 
@@ -248,11 +254,9 @@ class Run:
         FloatingPointError : weights that are not finite; what was saved before stays.
         """
         self._flush()
-        for name, value in arrays.items():
-            if name.startswith("model.") and not np.isfinite(value).all():
-                name = name.removeprefix("model.")
-                raise FloatingPointError(f"{name} is not finite: the training diverged; {REMEDIES}{self._kept()}")
-        facts = {name: getattr(self, name) for name in ("step", "epoch", "position", "last_batch", "settings")}
+        self.check_weights(part(arrays, "model."))
+        names = ("step", "epoch", "position", "last_batch", "settings", "trainable")
+        facts = {name: getattr(self, name) for name in names}
         facts |= {"elapsed": self._time(), "best": self.best, "validation": self.validation}  # JSON makes lists of them
         facts |= {"rates": [[step, self._rate_at(step)] for step in (0, self.step - 1)]}
         own = {"loss": np.array(self.losses), "tokens": np.array(self.tokens), "seconds": np.array(self.seconds)}
@@ -267,6 +271,10 @@ class Run:
             warnings.warn(text, RuntimeWarning, stacklevel=3)
         self._saved_at = time.monotonic()
 
+    def check_weights(self, weights: dict[str, np.ndarray]) -> None:
+        """Raise FloatingPointError when a weight is not finite, as that of the last update, which no loss tells of."""
+        check_weights(weights, self._kept())
+
     def resume(self) -> dict[str, np.ndarray] | None:
         """Take up the run that the folder holds.
 
@@ -276,17 +284,19 @@ class Run:
 
         Raises
         ------
-        CheckpointError : a damaged file, a training with other settings, or one on other data.
+        CheckpointError : a damaged file, a training with other settings or of other parameters, or one on other data.
         OSError : a folder that nothing can be written into.
         """
         saved = None if self.folder is None else read_training(self.folder)
-        if saved is None:
+        if saved is None or saved[1]["step"] == 0:  # earlier versions saved one without an update
             if self.folder is not None:
                 prepare_folder(self.folder)
             return None
         arrays, facts = saved
         for name, value in self.settings.items():
             self._check_same(name, facts["settings"].get(name, value), value)  # earlier versions kept fewer of them
+        self.settings = facts["settings"] | self.settings
+        check_trainable(self.folder, facts.get("trainable"), self.trainable)
         for step, rate in facts.get("rates", []):
             if not math.isclose(rate, now := self._rate_at(step), rel_tol=1e-6):
                 self._check_same(f"the rate of step {step}", rate, now)
@@ -340,7 +350,7 @@ class Run:
         return min((n for n in (steps, of_epochs, of_time) if n), default=None)
 
     def _time(self) -> float:
-        return self._elapsed + (0.0 if self._since is None else self._clock() - self._since)
+        return float(self._elapsed + (0.0 if self._since is None else self._clock() - self._since))
 
     def _flush(self) -> None:
         if self._pending:

@@ -1,6 +1,12 @@
 """Checks of what a training is given, once for every framework: one clear error before the first update."""
 
 import math
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from course_lib.weights import CheckpointError
 
 
 def settings_of(model) -> dict:
@@ -10,8 +16,23 @@ def settings_of(model) -> dict:
         dropout = getattr(model, "dropout", None)
         found = {"dropout": getattr(dropout, "p", getattr(dropout, "rate", dropout))}  # PyTorch's and Keras's names
     else:
-        found = vars(config)
-    return {name: value for name, value in found.items() if isinstance(value, bool | int | float | str)}
+        found = config if isinstance(config, Mapping) else getattr(config, "__dict__", {})
+    return {name: value for name, value in found.items() if isinstance(value, bool | int | float | str | np.number)}
+
+
+def max_len_of(model) -> int | None:
+    """The most tokens of a sequence that a model's config, or the model itself, allows; None without such a limit."""
+    return settings_of(model).get("max_len", getattr(model, "max_len", None))
+
+
+def fingerprint(batches) -> int:
+    """A number that other held-out batches, source ids (B, S) and target ids (B, T), do not have."""
+    found = 0
+    for batch in batches:
+        for ids in batch[:2]:
+            ids = np.ascontiguousarray(ids.cpu() if hasattr(ids, "detach") else ids, dtype=np.int64)  # PyTorch's, any
+            found = zlib.crc32(ids, zlib.crc32(str(ids.shape).encode(), found))
+    return found
 
 
 def check_positive_or_zero(name: str, value) -> None:
@@ -35,13 +56,34 @@ def check_padding(batches, pad_id: int) -> None:
         )
 
 
-def check_validation(batches, pad_id: int) -> None:
+def check_lengths(sequences, max_len: int | None) -> None:
+    """Raise ValueError for a sequence that is longer than a model has positions, before hours of training."""
+    for i, ids in enumerate(sequences if max_len is not None else ()):
+        if len(ids) > max_len:
+            raise ValueError(
+                f"sequences[{i}] has {len(ids)} tokens, over the maximum of {max_len}; truncate or split it, such as "
+                "by `head_and_tail`"
+            )
+
+
+def check_trainable(folder, saved: Sequence[str] | None, now: Sequence[str] | None) -> None:
+    """Raise CheckpointError when a training in a folder has other parameters than this one; None is unknown."""
+    if saved is None or now is None or list(saved) == list(now):
+        return
+    gone, new = ([name for name in a if name not in set(b)] for a, b in ((saved, now), (now, saved)))
+    raise CheckpointError(
+        f"{folder} holds a training of other parameters: {len(gone)} of those are not trained here {gone[:3]}, and "
+        f"{len(new)} of these not there {new[:3]}; freeze the same ones, or use another folder"
+    )
+
+
+def check_validation(batches, pad_id: int, max_len: int | None = None) -> None:
     """Check held-out batches before the training begins; None is none.
 
     Raises
     ------
     TypeError : no sequence of batches, or one that is used up after the first validation.
-    ValueError : no batch, or another padding id than the model's.
+    ValueError : no batch, another padding id than the model's, or a sequence over its `max_len`.
     """
     if batches is None:
         return
@@ -53,3 +95,10 @@ def check_validation(batches, pad_id: int) -> None:
     if hasattr(batches, "__len__") and len(batches) == 0:
         raise ValueError("validation has no batches; give None to have none")
     check_padding(batches, pad_id)
+    for i, batch in enumerate(batches if max_len is not None else ()):
+        longest = max(batch[0].shape[1], batch[1].shape[1] - 1)
+        if longest > max_len:
+            raise ValueError(
+                f"batch {i} of validation has a sequence of {longest} tokens, over the maximum of {max_len}; truncate "
+                "or split it"
+            )

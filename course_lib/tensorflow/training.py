@@ -8,11 +8,11 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from course_lib.batching import Batches, check_examples, epochs_of
-from course_lib.divergence import fetched
+from course_lib.divergence import check_weights, fetched
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
 from course_lib.tensorflow.serialization import serializable
-from course_lib.training_checks import check_max_norm, check_positive_or_zero
+from course_lib.training_checks import check_lengths, check_max_norm, check_positive_or_zero, max_len_of
 
 
 class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -168,12 +168,14 @@ def train(
 
     Raises
     ------
-    ValueError : labels that do not fit the sequences or the classes, no examples, no epochs, a negative rate.
+    ValueError : labels that do not fit the sequences or the classes, no examples, a sequence that is too long, no
+        epochs, a negative rate.
     TypeError : labels or ids that are not integers.
     FloatingPointError : the training diverged.
     """
     labels = check_examples(sequences, labels, model.config.n_classes)
     passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)
+    check_lengths(sequences, max_len_of(model))
     n_steps = sum(map(len, passes))
     keras.utils.set_random_seed(seed)
     classifier, bar = Logits(model), Progress(n_steps, progress)
@@ -185,6 +187,7 @@ def train(
     # the batches come shuffled; Keras warns if asked to shuffle a tf.data pipeline
     with contextlib.closing(bar.bar):
         classifier.fit(dataset(passes, labels), shuffle=False, verbose=0, callbacks=[bar])
+    check_weights({variable.path: variable.numpy() for variable in model.trainable_variables})
     return np.array(bar.losses)
 
 

@@ -9,9 +9,16 @@ import tensorflow as tf
 
 from course_lib.checkpoints import part
 from course_lib.tensorflow.losses import cross_entropy
-from course_lib.tensorflow.state import get_state, set_state
+from course_lib.tensorflow.state import _parameters, get_state, set_state
 from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
-from course_lib.training_checks import check_max_norm, check_padding, check_validation, settings_of
+from course_lib.training_checks import (
+    check_max_norm,
+    check_padding,
+    check_validation,
+    fingerprint,
+    max_len_of,
+    settings_of,
+)
 
 # ids (B, S) and (B, T) of any length: with the shapes of the first batch, TensorFlow would trace anew for every other
 IDS = tf.TensorSpec((None, None), tf.int64)
@@ -78,15 +85,23 @@ def train(
 
     Raises
     ------
-    ValueError : no limit, a limit that is not positive, an epoch without batches.
-    CheckpointError : `checkpoint` holds a training with another model, other settings or other data.
+    ValueError : no limit, a limit that is not positive, an epoch without batches, a held-out sequence that is too long;
+        weights in float16, or that `get_state` does not know while `validation` or `checkpoint` needs it, or that no
+        gradient reaches.
+    CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
+        included), or other frozen parameters.
+    FloatingPointError : the training diverged.
     """
     check_max_norm(max_norm)
-    check_validation(validation, pad_id_of(model))
+    check_validation(validation, pad_id_of(model), max_len_of(model))
+    check_variables(model, kept=validation is not None or checkpoint is not None)
     settings = settings_of(model) | {"dtype": model.dtype_policy.name}
     settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
+    if checkpoint is not None and validation is not None:
+        settings["the checksum of validation"] = fingerprint(validation)
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
-    saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
+    trainable = [name for name, variable, _ in _parameters(model) if getattr(variable, "trainable", True)]
+    saving = {"folder": checkpoint, "save_every": save_every, "settings": settings, "trainable": trainable}
     watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
     run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
     saved = run.resume()
@@ -111,10 +126,41 @@ def train(
                             run.save(snapshot(model, optimizer, random_state))
             if run.saving_is_due():  # interrupted between two updates
                 run.save(snapshot(model, optimizer, random_state))
+            run.check_weights({variable.path: variable.numpy() for variable in model.trainable_variables})
     finally:
         if run.best is not None:
             set_state(model, run.best_weights)
     return run.history()
+
+
+def check_variables(model, kept: bool) -> None:
+    """Check the variables of a model before it is trained; `kept`: whether `get_state` will be asked for them.
+
+    Raises
+    ------
+    ValueError : weights in float16, or some that `get_state` does not know.
+    """
+    if any(variable.dtype == "float16" for variable in model.trainable_variables):
+        raise ValueError(
+            "weights in float16 are too coarse to be trained, as small updates vanish and large ones overflow; build "
+            'the model with dtype="mixed_float16", which computes in float16 and keeps the weights in float32'
+        )
+    known = {id(variable) for _, variable, _ in _parameters(model)}
+    unknown = [variable.path for variable in model.trainable_variables if id(variable) not in known]
+    if kept and unknown:
+        raise ValueError(
+            f"get_state does not know {len(unknown)} of the weights, such as {unknown[0]}, so that validation and "
+            "checkpoint would lose them. It knows the variables, Dense, Embedding and LayerNormalization, without "
+            "LoRA, that are attributes of the model's layers or stand in lists: use these, or train without the two"
+        )
+
+
+def check_gradients(variables, gradients) -> list:
+    """The gradients of variables; ValueError that names those that have none."""
+    unused = [v.path for v, gradient in zip(variables, gradients, strict=True) if gradient is None]
+    if unused:
+        raise ValueError(f"no gradient reaches {', '.join(unused)}: the logits do not depend on it; freeze it")
+    return gradients
 
 
 def make_train_step(model, optimizer, smoothing: float = 0.1, max_norm: float | None = None, jit_compile=False):
@@ -127,7 +173,8 @@ def make_train_step(model, optimizer, smoothing: float = 0.1, max_norm: float | 
             loss = cross_entropy(model(source, inputs, training=True).logits, labels, pad_id, smoothing).loss
             scaled = optimizer.scale_loss(loss)  # by 1, unless the model computes in float16
         # an embedding's gradient comes as a list of rows, in which a row may stand twice: summed before its norm
-        gradients = [tf.convert_to_tensor(gradient) for gradient in tape.gradient(scaled, [v.value for v in variables])]
+        gradients = check_gradients(variables, tape.gradient(scaled, [v.value for v in variables]))
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
         if max_norm is not None:
             gradients, _ = tf.clip_by_global_norm(gradients, max_norm * optimizer.scale_loss(1.0))
         optimizer.apply(gradients)

@@ -12,7 +12,7 @@ def get_state(module) -> dict[str, np.ndarray]:
 
     The names are those of the model itself, also when it or a part of it is compiled or wrapped for several devices.
     """
-    return {name: _array(value) for name, value in _parameters(module).items()}
+    return {name: _array(value) for name, value in parameters(module).items()}
 
 
 def set_state(module, state, partial: bool = False) -> None:
@@ -27,17 +27,41 @@ def set_state(module, state, partial: bool = False) -> None:
     ------
     CheckpointError : a name missing (unless partial) or unknown, or a wrong shape; nothing is changed then.
     """
-    parameters = _parameters(module)
-    expected = {name: tuple(value.shape) for name, value in parameters.items()}
+    places = parameters(module)
+    expected = {name: tuple(value.shape) for name, value in places.items()}
     with torch.no_grad():
         for name, value in match(expected, state, new=("",) if partial else ()).items():
-            parameters[name].copy_(_tensor(value))
+            places[name].copy_(_tensor(value))
 
 
-def _parameters(module):
+def parameters(module) -> dict:
+    """The parameters themselves under the names that `get_state` gives them, in PyTorch's order."""
     if isinstance(module, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
         module = module.module
-    return {name.replace("_orig_mod.", ""): value for name, value in module.named_parameters()}
+    return {plain(name): value for name, value in module.named_parameters()}
+
+
+def get_buffers(module) -> dict[str, np.ndarray]:
+    """Copies of what a model keeps besides its weights, such as the averages of a BatchNorm; ours keep nothing."""
+    return {name: _array(value) for name, value in _buffers(module).items()}
+
+
+def set_buffers(module, state) -> None:
+    """Set the buffers from a dict of `get_buffers`; those that it does not hold stay as they are."""
+    with torch.no_grad():
+        for name, value in _buffers(module).items():
+            if name in state:
+                value.copy_(_tensor(state[name]))
+
+
+def plain(name: str) -> str:
+    """The name of a weight without what `torch.compile` puts into it."""
+    return name.replace("_orig_mod.", "")
+
+
+def _buffers(module):
+    kept = module.state_dict(keep_vars=True)  # without those that can be computed anew
+    return {plain(name): value for name, value in module.named_buffers() if name in kept}
 
 
 def _tensor(value):

@@ -9,10 +9,11 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from course_lib.batching import Batches, check_examples, epochs_of
-from course_lib.divergence import Losses
+from course_lib.divergence import Losses, check_weights
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
-from course_lib.training_checks import check_max_norm, check_positive_or_zero
+from course_lib.torch.state import get_state
+from course_lib.training_checks import check_lengths, check_max_norm, check_positive_or_zero, max_len_of
 
 
 def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01):
@@ -80,13 +81,15 @@ def train(
 
     Raises
     ------
-    ValueError : labels that do not fit the sequences or the classes, no examples, no epochs, a negative rate.
+    ValueError : labels that do not fit the sequences or the classes, no examples, a sequence that is too long, no
+        epochs, a negative rate.
     TypeError : labels or ids that are not integers.
     FloatingPointError : the training diverged.
     """
     check_max_norm(max_norm)
     labels = check_examples(sequences, labels, model.config.n_classes)
     passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)
+    check_lengths(sequences, max_len_of(model))
     n_steps = sum(map(len, passes))
     optimizer, schedule = make_optimizer(model, n_steps, lr, warmup, weight_decay)
     torch.manual_seed(seed)
@@ -99,7 +102,9 @@ def train(
                     losses.append(train_step(model, optimizer, ids, labels[rows], max_norm))
                     schedule.step()
                     bar.update()
-        return losses.numbers()
+        found = losses.numbers()
+        check_weights(get_state(model))
+        return found
     finally:
         model.eval()
 

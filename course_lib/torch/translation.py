@@ -9,10 +9,17 @@ from torch import nn
 
 from course_lib.checkpoints import part
 from course_lib.torch.losses import cross_entropy
-from course_lib.torch.state import get_state, set_state
+from course_lib.torch.state import get_buffers, get_state, parameters, plain, set_buffers, set_state
 from course_lib.torch.training import at_least_float32, device_of, evaluating, recasting
 from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
-from course_lib.training_checks import check_max_norm, check_padding, check_validation, settings_of
+from course_lib.training_checks import (
+    check_max_norm,
+    check_padding,
+    check_validation,
+    fingerprint,
+    max_len_of,
+    settings_of,
+)
 
 
 def make_optimizer(model):
@@ -68,15 +75,20 @@ def train(
 
     Raises
     ------
-    ValueError : no limit, a limit that is not positive, an epoch without batches.
-    CheckpointError : `checkpoint` holds a training with another model, other settings or other data.
+    ValueError : no limit, a limit that is not positive, an epoch without batches, a held-out sequence that is too long.
+    CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
+        included), or other frozen parameters.
+    FloatingPointError : the training diverged.
     """
     check_max_norm(max_norm)
-    check_validation(validation, pad_id_of(model))
+    check_validation(validation, pad_id_of(model), max_len_of(model))
     settings = settings_of(model) | {"dtype": str(next(model.parameters()).dtype)}
     settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
+    if checkpoint is not None and validation is not None:
+        settings["the checksum of validation"] = fingerprint(validation)
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
-    saving = {"folder": checkpoint, "save_every": save_every, "settings": settings}
+    trainable = [name for name, weight in parameters(model).items() if weight.requires_grad]
+    saving = {"folder": checkpoint, "save_every": save_every, "settings": settings, "trainable": trainable}
     watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
     run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
     optimizer = make_optimizer(model)
@@ -95,15 +107,18 @@ def train(
                     with run.paused():
                         if validate:
                             _, nll, accuracy = evaluate(model, validation)
-                            run.validated(nll, accuracy, lambda: get_state(model))
+                            run.validated(nll, accuracy, lambda: get_state(model) | get_buffers(model))
                         if run.saving_is_due():
                             run.save(snapshot(model, optimizer))
             if run.saving_is_due():  # interrupted between two updates
                 run.save(snapshot(model, optimizer))
+            run.check_weights(get_state(model))
     finally:
         model.eval()
         if run.best is not None:
-            set_state(model, run.best_weights)
+            buffers = get_buffers(model)
+            set_state(model, {name: value for name, value in run.best_weights.items() if name not in buffers})
+            set_buffers(model, run.best_weights)
     return run.history()
 
 
@@ -143,9 +158,10 @@ def evaluate(model, batches) -> Evaluation:
 
 
 def snapshot(model, optimizer) -> dict[str, np.ndarray]:
-    """Weights, optimizer and random state as arrays by name; `restore` takes them back."""
+    """Weights, buffers, optimizer and random state as arrays by name; `restore` takes them back."""
     arrays = {f"model.{name}": value for name, value in get_state(model).items()}
-    names = [name for name, _ in model.named_parameters()]
+    arrays |= {f"buffer.{name}": value for name, value in get_buffers(model).items()}
+    names = list(parameters(model))
     for i, entries in optimizer.state_dict()["state"].items():
         for entry, value in entries.items():
             value = value.float() if value.dtype == torch.bfloat16 else value  # NumPy lacks it; `restore` casts back
@@ -159,11 +175,12 @@ def snapshot(model, optimizer) -> dict[str, np.ndarray]:
 def restore(model, optimizer, arrays) -> None:
     """Set what `snapshot` kept; CheckpointError when the weights do not fit the model."""
     set_state(model, part(arrays, "model."))
-    state = {i: {} for i, _ in enumerate(model.parameters())}
-    places = {name: i for i, (name, _) in enumerate(model.named_parameters())}
+    set_buffers(model, part(arrays, "buffer."))
+    places = {name: i for i, name in enumerate(parameters(model))}
+    state = {i: {} for i in places.values()}
     for key, value in part(arrays, "optimizer.").items():
         name, entry = key.split(":")
-        state[places[name]][entry] = torch.from_numpy(value.copy())
+        state[places[plain(name)]][entry] = torch.from_numpy(value.copy())
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
     torch.set_rng_state(torch.from_numpy(arrays["random.cpu"].copy()))
     if "random.cuda" in arrays and device_of(model).type == "cuda":

@@ -501,8 +501,8 @@ BUGS = [
     # losses and training
     *in_each("padding counts in the loss", {
         "numpy": ("(losses * real).sum() / n", "losses.sum() / n"),
-        "torch": ("(losses * real).sum() / n", "losses.sum() / n"),
-        "tensorflow": ("tf.reduce_sum(losses * real) / n", "tf.reduce_sum(losses) / n"),
+        "torch": ("losses.where(real, 0.0), nll", "losses, nll"),
+        "tensorflow": ("(tf.where(real, x, tf.zeros((), x.dtype)) for x in (losses, nll))", "losses, nll"),
     }, "losses", LOSSES),
     *in_each("smoothing subtracted", {
         "numpy": ("- smoothing * log_p.mean", "+ smoothing * log_p.mean"),
@@ -516,7 +516,7 @@ BUGS = [
     Bug("the random state is not restored", "tensorflow/translation.py", ', ("random.", random_state))', ",)", RESUME, "tensorflow and anywhere"),
     Bug("generators in another order", "tensorflow/translation.py", "    generators.sort(key=lambda v: met[id(v.handle)])", "    seeded.n = getattr(seeded, 'n', 0) + 1; generators.sort(key=lambda v: met[id(v.handle)] * (-1) ** seeded.n)", RESUME, "tensorflow and anywhere"),
     Bug("the place in the data is not restored", "training.py", "self.step, self.epoch, self.position, self.last_batch = (", "self.step, self.epoch, _, self.last_batch = (", RESUME, "torch and anywhere"),
-    Bug("the best weights are not set", "torch/translation.py", "        set_state(model, run.best_weights)\n", "        pass\n", TRANSLATION, "torch and early_stopping"),
+    Bug("the best weights are not set", "torch/translation.py", "        if run.best is not None:\n            buffers", "        if False:\n            buffers", TRANSLATION, "torch and early_stopping"),
     Bug("the gradient of an embedding is not summed", "tensorflow/translation.py", "[tf.convert_to_tensor(gradient) for gradient in", "[gradient for gradient in", TRANSLATION, "whole_gradient"),
     Bug("the gradient is not clipped", "torch/translation.py", "nn.utils.clip_grad_norm_(model.parameters(), max_norm)", "pass", TRANSLATION, "written_out"),
     Bug("Adam's second average as slow as usual", "torch/translation.py", "betas=(0.9, 0.98)", "betas=(0.9, 0.999)", TRANSLATION, "written_out"),
@@ -870,10 +870,15 @@ BUGS = [
     Bug("Keras's mean of the epoch taken for a loss", "tensorflow/training.py", "        self.model.reset_metrics()\n", "        pass\n", "../training/test_training.py", "uneven"),
     Bug("a first validation that is NaN stays the best", "training.py", "elif self.best is None or nll < self.best.nll:", "if self.best is None or nll < self.best.nll:", "../training/test_divergence.py", "torch and first_validation"),
     Bug("a loss that is NaN says nothing", "divergence.py", "if not math.isfinite(loss):", "if loss is None:", "../training/test_divergence.py", "says_so"),
-    Bug("NaN weights over good ones", "training.py", "and not np.isfinite(value).all()", "and value is None", "../training/test_divergence.py", "not_saved"),
+    Bug("NaN weights over good ones", "divergence.py", "if not np.isfinite(value).all():", "if value is None:", "../training/test_divergence.py", "not_saved"),
     Bug("Ctrl-C is swallowed", "interruption.py", "if kind is None and self.asked:", "if kind is not None:", "../training/test_interruption.py", "torch and undisturbed"),
     Bug("Ctrl-C ends nothing", "training.py", '"interrupt" if self._interruption.asked else None', "None", "../training/test_interruption.py", "torch and undisturbed"),
     Bug("Ctrl-C between two updates saves nothing", "torch/translation.py", "            if run.saving_is_due():  # interrupted between two updates\n", "            if False:\n", "../training/test_interruption.py", "torch and undisturbed"),
+    Bug("NaN weights are a success", "torch/translation.py", "            run.check_weights(get_state(model))\n", "", "../training/test_divergence.py", "torch and last_update"),
+    Bug("the best of other validation data", "torch/translation.py", "    if checkpoint is not None and validation is not None:\n", "    if False:\n", RESUME, "torch and validation_data"),
+    Bug("another choice of parameters is resumed", "training_checks.py", "or list(saved) == list(now):", "or now:", RESUME, "torch and frozen"),
+    Bug("buffers are lost", "torch/translation.py", '    set_buffers(model, part(arrays, "buffer."))\n', "", RESUME, "buffers"),
+    Bug("a padding position of -inf", "torch/losses.py", "losses, nll = losses.where(real, 0.0), nll.where(real, 0.0)", "losses, nll = losses * real, nll * real", LOSSES, "torch and no_numbers"),
     Bug("a full disk ends the training", "training.py", "            if self.stopped_by is not None:\n                raise\n", "            raise\n", "../training/test_full_disk.py", "goes_on"),
     Bug("a last state that is not saved passes", "training.py", "            if self.stopped_by is not None:\n                raise\n", "", "../training/test_full_disk.py", "torch and last_state"),
     # files of a training

@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import warnings
 
 import classifiers
 import numpy as np
@@ -105,3 +106,27 @@ def test_kerass_training_is_ended_by_the_callback():
     progress.on_train_batch_end(0, {"loss": 1.0})
     with pytest.raises(FloatingPointError, match=SAYS_SO.replace(r"\d+", "2")):
         progress.on_train_batch_end(1, {"loss": NAN})
+
+
+def test_a_last_update_that_diverges_is_no_success(library):
+    """Its loss, from before it, is a number."""
+    with pytest.raises(FloatingPointError, match="is not finite: the training diverged; lower the rate"):
+        training(library).train(
+            translators.build(library), translators.batches(), rate=3e38, steps=1, max_norm=1.0, progress=False
+        )
+
+
+def test_after_a_last_update_that_diverges_the_best_is_kept():
+    model, held_out = translators.build("torch"), translators.batches(10)(0)
+    settings = {"rate": lambda step: 3e38 if step == 3 else 1e-3, "steps": 4, "validate_every": 1, "progress": False}
+    with warnings.catch_warnings(), pytest.raises(FloatingPointError, match="not finite.*best weights, .* update 3"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # of the last validation
+        training("torch").train(model, translators.batches(), held_out, **settings)
+    assert all(np.isfinite(value).all() for value in translators.LIBRARIES["torch"].get_state(model).values())
+
+
+def test_a_last_update_of_fine_tuning_that_diverges_is_no_success(framework, examples):
+    sequences, labels = examples[0][:8], examples[1][:8]
+    rates = {"lr": 1e36, "warmup": 0.0, "weight_decay": 1e6}
+    with pytest.raises(FloatingPointError, match="is not finite: the training diverged; lower the rate"):
+        framework.training.train(framework.model, sequences, labels, progress=False, **rates)

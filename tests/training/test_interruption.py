@@ -96,6 +96,14 @@ def test_ctrl_c_in_a_process(library, tmp_path):
     assert_allclose(resumed.loss, expected.loss, rtol=1e-5, err_msg=f"interrupted after update {step}")
 
 
+def test_interrupted_before_the_first_update_nothing_is_saved(tmp_path):
+    """What has no last batch could never be resumed."""
+    library, plain = "torch", translators.batches(30, 5)
+    _, history = train(library, tmp_path, lambda epoch: Interrupting(plain(epoch), 0, by_exception))
+    assert history is None and not (tmp_path / FILE).exists()
+    assert len(train(library, tmp_path, plain)[1].loss) == 13
+
+
 def test_an_interruption_in_the_middle_of_an_update_waits_for_its_end(tmp_path):
     model = translators.build("torch", dropout=0.3)
     calls = []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import translators
 from numpy.testing import assert_allclose, assert_array_equal
 from resume_process import train
@@ -18,9 +19,10 @@ from course_lib.weights import CheckpointError
 
 HERE = Path(__file__).parent
 STEPS = 30
+FRAMEWORKS = ["torch", "tensorflow"]
 
 
-@pytest.fixture(params=["torch", "tensorflow"])
+@pytest.fixture(params=FRAMEWORKS)
 def framework(request):
     return request.param
 
@@ -150,3 +152,154 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         write_training(tmp_path, {"a": np.zeros(3)}, {"step": 2})
     assert read_training(tmp_path)[1] == {"step": 1}
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def held_out(seed=5, n=20, size=10):
+    return translators.batches(n, size, seed)(0)
+
+
+def test_other_validation_data_are_refused(framework, tmp_path):
+    """The old data's best would silently be the new one's."""
+    resume(framework, tmp_path, steps=3, validation=held_out())
+    fewer = held_out()[:1]
+    wider = [(np.pad(source, ((0, 0), (0, 1))), target) for source, target, _ in held_out()]
+    for other in (held_out(6), fewer, wider):
+        with pytest.raises(CheckpointError, match="the checksum of validation"):
+            resume(framework, tmp_path, validation=other)
+
+
+def test_the_same_validation_data_or_none_are_taken(tmp_path):
+    resume("torch", tmp_path, steps=3, validation=held_out())
+    assert len(resume("torch", tmp_path, validation=held_out()).validation) == 2
+    resume("torch", tmp_path, steps=6)  # without one nothing new is compared with the best
+    with pytest.raises(CheckpointError, match="the checksum of validation"):
+        resume("torch", tmp_path, validation=held_out(6), steps=7)
+
+
+@pytest.mark.parametrize("kind", [np.int32, torch.as_tensor], ids=["int32", "tensor"])
+def test_the_same_validation_data_in_another_form(tmp_path, kind):
+    resume("torch", tmp_path, steps=3, validation=held_out(), validate_every=1)
+    same = [tuple(map(kind, batch)) for batch in held_out()]
+    assert len(resume("torch", tmp_path, validation=same, validate_every=1).validation) == 5
+
+
+def test_another_padding_is_refused(tmp_path):
+    framework, run = "torch", importlib.import_module("course_lib.torch.translation").train
+    settings = {"checkpoint": tmp_path, "progress": False}
+    for pad_id in (0, 22):
+        model = translators.LIBRARIES[framework].Seq2Seq(23, 23, 12, 12, pad_id=pad_id)
+        if pad_id == 0:
+            run(model, translators.batches(), steps=1, **settings)
+            continue
+        with pytest.raises(CheckpointError, match="pad_id=0, this one has pad_id=22"):
+            run(model, translators.batches(), steps=2, **settings)
+
+
+def freeze(framework, part):
+    if framework == "torch":
+        part.requires_grad_(False)
+    else:
+        part.trainable = False
+
+
+@pytest.mark.parametrize(
+    ("framework", "frozen"),
+    [("torch", (None, "target")), ("torch", ("source", None))] + [(name, ("source", "target")) for name in FRAMEWORKS],
+)
+def test_other_frozen_parameters_are_refused(framework, tmp_path, frozen):
+    """Adam's averages would go to other parameters."""
+    library = translators.LIBRARIES[framework]
+    run = importlib.import_module(f"course_lib.{framework}.translation").train
+    arguments = {"rate": 3e-3, "checkpoint": tmp_path, "progress": False}
+    for steps, part in zip((2, 3), frozen, strict=True):
+        model = translators.build(framework)
+        if part:
+            freeze(framework, getattr(model, part))
+        before = library.get_state(model)
+        if steps == 2:
+            run(model, translators.batches(), steps=steps, **arguments)
+            continue
+        with pytest.raises(CheckpointError, match=r"other parameters: .*(source|target)\.weight"):
+            run(model, translators.batches(), steps=steps, **arguments)
+    for name, value in library.get_state(model).items():
+        assert_array_equal(value, before[name], err_msg=name)
+
+
+@pytest.mark.parametrize("parts", [("model", "model"), (None, "model"), ("output", "model"), ("model", None)])
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # PyTorch looks itself
+def test_a_training_goes_on_whether_compiled_or_not(tmp_path, parts):
+    run = importlib.import_module("course_lib.torch.translation").train
+    arguments = {"rate": 3e-3, "progress": False}
+
+    def losses(steps, part, folder):
+        model = translators.build("torch")
+        if part == "model":
+            model = torch.compile(model, backend="eager")
+        elif part:
+            setattr(model, part, torch.compile(getattr(model, part), backend="eager"))
+        return run(model, translators.batches(), steps=steps, checkpoint=folder, **arguments).loss
+
+    losses(2, parts[0], tmp_path)
+    assert_allclose(losses(4, parts[1], tmp_path), losses(4, None, None), rtol=1e-5)
+
+
+def test_an_older_file_of_a_compiled_model_is_resumed(tmp_path):
+    resume("torch", tmp_path, steps=3)
+    arrays, facts = read_training(tmp_path)
+    arrays = {name.replace("optimizer.", "optimizer._orig_mod."): value for name, value in arrays.items()}
+    write_training(tmp_path, arrays, {name: fact for name, fact in facts.items() if name != "trainable"})
+    assert len(resume("torch", tmp_path).loss) == 5
+
+
+class Averaging(translators.TorchSketch):
+    """A user's own model, which keeps something besides its weights."""
+
+    def __init__(self, dropout):
+        super().__init__(dropout)
+        self.average = torch.nn.BatchNorm1d(translators.D)
+        self.register_buffer("none", torch.tensor(-float("inf")))
+
+    def forward(self, source_ids, target_ids):
+        self.average(self.source(source_ids).flatten(0, 1))
+        return super().forward(source_ids, target_ids)
+
+
+def test_buffers_are_saved_and_belong_to_the_best(tmp_path):
+    run = importlib.import_module("course_lib.torch.translation").train
+    arguments = {"progress": False, "validation": held_out(), "validate_every": 1}
+
+    def averages(stops, folder, rate):
+        for steps in stops:
+            torch.manual_seed(0)
+            model = Averaging(0.0)
+            history = run(model, translators.batches(), steps=steps, checkpoint=folder, rate=rate, **arguments)
+        return history.best.step, model.state_dict()
+
+    def then_worse(step):
+        return 1e-3 if step < 2 else 1e3
+
+    for rate in (1e-3, then_worse):
+        folder = tmp_path / str(rate)[:3]
+        best, expected = averages([5], None, rate)
+        again, found = averages([3, 5], folder, rate)
+        assert best == again == (5 if rate == 1e-3 else 2) and int(expected["average.num_batches_tracked"]) == best
+        for name in ("average.running_mean", "average.running_var", "average.num_batches_tracked"):
+            assert_allclose(found[name], expected[name], rtol=1e-4, err_msg=name)
+
+
+def test_numbers_may_be_numpys(framework, tmp_path):
+    settings = {"seed": np.int64(1), "max_norm": np.float32(1), "smoothing": np.float32(0.125)}
+    resume(framework, tmp_path, steps=2, **settings)
+    plain = {name: value.item() for name, value in settings.items()}
+    assert len(resume(framework, tmp_path, steps=np.int64(3), **plain).loss) == 3
+
+
+def test_a_file_without_an_update_starts_afresh(tmp_path):
+    """Earlier versions wrote one when Ctrl-C came before the first update."""
+    framework = "torch"
+    resume(framework, tmp_path, steps=1)
+    arrays, facts = read_training(tmp_path)
+    facts |= {"step": 0, "epoch": 0, "position": 0, "last_batch": 0, "rates": [[0, 3e-3], [-1, 3e-3]]}
+    write_training(tmp_path, arrays, facts)
+    expected = resume(framework, None, steps=2)
+    assert_allclose(resume(framework, tmp_path, steps=2).loss, expected.loss, rtol=1e-6)

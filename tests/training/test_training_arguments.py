@@ -2,13 +2,18 @@
 
 import importlib
 
+import keras
 import numpy as np
 import pytest
 import translators
 from numpy.testing import assert_array_equal
 
+import course_lib.tensorflow
 from course_lib.batching import Batches, PairBatches, padded
+from course_lib.config import TransformerConfig
+from course_lib.outputs import MaskedLMOutput
 from course_lib.training import Run
+from course_lib.training_checks import settings_of
 
 NAN, INF = float("nan"), float("inf")
 
@@ -55,6 +60,38 @@ def test_what_shows_only_in_the_training():
 def test_what_makes_no_training(library, arguments, error, message):
     with pytest.raises(error, match=message):
         train(library, **arguments)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_held_out_sequence_that_is_too_long(library, side):
+    """It would be found by the first validation, which may be hours away."""
+    model = translators.LIBRARIES[library].Transformer(TransformerConfig(23, 23, 12, 1, 3, 20, max_len=12))
+    before = translators.LIBRARIES[library].get_state(model)
+    name = next(iter(before))
+    fits = (np.full((1, 12), 5), np.full((1, 13), 5))
+    long = [fits, tuple(np.pad(ids, ((0, 0), (0, i == side)), constant_values=6) for i, ids in enumerate(fits))]
+    with pytest.raises(ValueError, match="batch 1 of validation has a sequence of 13 tokens, over the maximum of 12"):
+        train(library, model=model, validation=long)
+    assert_array_equal(translators.LIBRARIES[library].get_state(model)[name], before[name])
+    if library == "torch":
+        assert train(library, model=model, validation=[fits]).best.step == 1
+
+
+def test_a_sequence_that_is_too_long_for_fine_tuning(framework, examples):
+    sequences = [*examples[0][:-1], np.full(17, 7)]
+    before = framework.get_state(framework.model)
+    with pytest.raises(ValueError, match=r"sequences\[95\] has 17 tokens, over the maximum of 16; truncate"):
+        framework.training.train(framework.model, sequences, examples[1], progress=False)
+    for name, value in framework.get_state(framework.model).items():
+        assert_array_equal(value, before[name])
+
+
+def test_a_model_whose_config_is_a_dict():
+    """One of the user's own, with a pad_id of its own."""
+    model = translators.build("torch")
+    model.config = {"dropout": 0.0, "sizes": [1, 2], "max_len": 20}
+    assert len(train("torch", model=model, validation=translators.batches(10)(0)).loss) == 1
+    assert settings_of(model) == {"dropout": 0.0, "max_len": 20}
 
 
 def test_a_model_that_does_not_translate(library):
@@ -120,3 +157,68 @@ def test_with_a_limit_of_time_the_bar_knows_its_end(capsys):
                 run.record(1.0)
                 seen.append(run.bar.total)
         assert seen[10] == (expected or 24) and seen[-1] == len(seen) == (expected or 24)
+
+
+class Headed(translators.TensorFlowSketch):
+    """A model with one more layer of Keras's, kept in some way, whose output is added or not."""
+
+    def __init__(self, extra, used=True):
+        super().__init__(0.0)
+        self.extra, self.used = extra, used
+
+    def call(self, source_ids, target_ids):
+        logits = super().call(source_ids, target_ids).logits
+        layer = self.extra["layer"] if isinstance(self.extra, dict) else self.extra
+        return MaskedLMOutput(logits + layer(logits) if self.used else logits, None, None)
+
+
+def built(layer):
+    layer.build((None, None, translators.VOCABULARY))
+    return layer
+
+
+def with_lora():
+    model = translators.build("tensorflow")
+    model.output_layer.enable_lora(2)
+    return model
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        with_lora,
+        lambda: Headed({"layer": built(keras.layers.Dense(translators.VOCABULARY))}),
+        lambda: Headed(built(keras.layers.EinsumDense("btd,de->bte", (None, translators.VOCABULARY), bias_axes="e"))),
+        lambda: Headed(built(keras.Sequential([keras.layers.Dense(translators.VOCABULARY)]))),
+    ],
+    ids=["LoRA", "in a dict", "of another kind", "in a model"],
+)
+def test_keras_weights_are_in_the_state_or_refused(make, tmp_path):
+    """Else the best weights and what is saved would lack them."""
+    model = make()
+    before = [variable.numpy() for variable in model.trainable_variables]
+    sizes = sum(value.size for value in course_lib.tensorflow.get_state(model).values())
+    known = sizes == sum(value.size for value in before) and not hasattr(model.output_layer, "lora_kernel_a")
+    for arguments in ({"checkpoint": tmp_path}, {"validation": translators.batches(10)(0)}):
+        if not known:
+            with pytest.raises(ValueError, match="get_state does not know .* of the weights, such as"):
+                train("tensorflow", model=model, **arguments)
+            for variable, value in zip(model.trainable_variables, before, strict=True):
+                assert_array_equal(variable.numpy(), value)
+
+
+def test_keras_weights_that_the_state_lacks_are_trained_when_nobody_asks_for_it():
+    assert len(train("tensorflow", model=with_lora()).loss) == 1
+
+
+def test_a_weight_without_gradient_has_a_name():
+    unused = built(keras.layers.Dense(3, name="beside"))
+    with pytest.raises(ValueError, match="no gradient reaches beside/kernel, beside/bias: .* freeze it"):
+        train("tensorflow", model=Headed(unused, used=False))
+
+
+@pytest.mark.parametrize("max_norm", [None, 1.0])
+def test_weights_in_float16_are_refused(max_norm):
+    config = TransformerConfig(23, 23, 12, 1, 3, 20)
+    with pytest.raises(ValueError, match="mixed_float16"):
+        train("tensorflow", model=course_lib.tensorflow.Transformer(config, dtype="float16"), max_norm=max_norm)
