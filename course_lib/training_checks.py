@@ -41,6 +41,12 @@ def check_positive_or_zero(name: str, value) -> None:
         raise ValueError(f"{name} must be a number of 0 or more, got {value}")
 
 
+def check_fraction(name: str, value) -> None:
+    """Raise ValueError unless `value`, such as the part of the updates that warms up, lies in [0, 1)."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} is a fraction of the updates and must lie in [0, 1), got {value}")
+
+
 def check_max_norm(max_norm) -> None:
     """Raise ValueError unless `max_norm` is positive, or None: a negative one would turn the gradient round."""
     if max_norm is not None and not max_norm > 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ class Translator:
         """
         if isinstance(texts, str):
             return self([texts], width, alpha, batch_size)[0]
-        if not isinstance(texts, Iterable):
+        if not isinstance(texts, Iterable) or isinstance(texts, Mapping):
             raise TypeError(f"a text to translate must be a str, got {type(texts).__name__}")
         check_count("batch_size", batch_size)
         texts = list(texts)

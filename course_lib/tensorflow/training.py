@@ -12,7 +12,13 @@ from course_lib.divergence import check_weights, fetched
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
 from course_lib.tensorflow.serialization import serializable
-from course_lib.training_checks import check_lengths, check_max_norm, check_positive_or_zero, max_len_of
+from course_lib.training_checks import (
+    check_fraction,
+    check_lengths,
+    check_max_norm,
+    check_positive_or_zero,
+    max_len_of,
+)
 
 
 class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -62,7 +68,7 @@ class MeanVector(keras.Model):
         hidden = self.bert(ids, mask=padding_mask(ids, self.bert.config.pad_id)).last_hidden  # (B, T, d_model)
         hidden = tf.cast(hidden, keras.backend.result_type(hidden.dtype, "float32"))  # half precision cannot be summed
         real = tf.cast(ids != self.bert.config.pad_id, hidden.dtype)[..., None]  # (B, T, 1)
-        return tf.reduce_sum(hidden * real, axis=1) / tf.reduce_sum(real, axis=1)
+        return tf.reduce_sum(hidden * real, axis=1) / tf.maximum(tf.reduce_sum(real, axis=1), 1)
 
 
 class Progress(keras.callbacks.Callback):
@@ -98,7 +104,7 @@ class Progress(keras.callbacks.Callback):
 
 
 def make_optimizer(
-    model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01, max_norm: float = 1.0
+    model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01, max_norm: float | None = 1.0
 ):
     """AdamW (Loshchilov and Hutter 2019) whose rate warms up and then decays to 0 (Devlin et al. 2018, A.2).
 
@@ -111,14 +117,16 @@ def make_optimizer(
     lr : the peak rate
     warmup : fraction of the updates until the peak
     weight_decay : times the rate, subtracted from each weight in units of that weight
-    max_norm : the norm that the gradient of all variables together is cut down to
+    max_norm : the norm that the gradient of all variables together is cut down to; None cuts nothing
 
     Raises
     ------
-    ValueError : a rate or a decay that is negative or not finite, a max_norm that is not positive.
+    ValueError : a rate or a decay that is negative or not finite, a warmup outside [0, 1), a max_norm that is not
+        positive.
     """
     check_positive_or_zero("lr", lr)
     check_positive_or_zero("weight_decay", weight_decay)
+    check_fraction("warmup", warmup)
     check_max_norm(max_norm)
     schedule = WarmupThenLinearDecay(lr, n_steps, int(warmup * n_steps))
     # Keras's epsilon is 1e-7; PyTorch's, 1e-8, is the paper's
@@ -145,7 +153,7 @@ def train(
     lr: float = 2e-4,
     warmup: float = 0.1,
     weight_decay: float = 0.01,
-    max_norm: float = 1.0,
+    max_norm: float | None = 1.0,
     seed: int = 0,
     progress: bool = True,
 ):
@@ -158,7 +166,7 @@ def train(
     labels : integers, shape (N,)
     epochs, batch_size : passes over the data, and examples an update
     lr, warmup, weight_decay : as for `make_optimizer`
-    max_norm : the norm that the gradient of all parameters together is cut down to
+    max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
     seed : of the order of the batches, and of dropout
     progress : show a bar
 
@@ -198,6 +206,8 @@ def predict(model, sequences, batch_size: int = 64, progress: bool = False):
 
 def embed(model, sequences, batch_size: int = 64, progress: bool = False):
     """One vector a text from an encoder: the mean of its tokens' last hidden states, float32 (N, d_model).
+
+    A text of padding alone, which has no tokens, gets zeros.
 
     Parameters
     ----------

@@ -86,15 +86,14 @@ def train(
     Raises
     ------
     ValueError : no limit, a limit that is not positive, an epoch without batches, a held-out sequence that is too long;
-        weights in float16, or that `get_state` does not know while `validation` or `checkpoint` needs it, or that no
-        gradient reaches.
+        weights in float16, or that no gradient reaches; a LoRA together with a `checkpoint`.
     CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
         included), or other frozen parameters.
     FloatingPointError : the training diverged.
     """
     check_max_norm(max_norm)
     check_validation(validation, pad_id_of(model), max_len_of(model))
-    check_variables(model, kept=validation is not None or checkpoint is not None)
+    check_variables(model, saved=checkpoint is not None)
     settings = settings_of(model) | {"dtype": model.dtype_policy.name}
     settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
     if checkpoint is not None and validation is not None:
@@ -133,12 +132,12 @@ def train(
     return run.history()
 
 
-def check_variables(model, kept: bool) -> None:
-    """Check the variables of a model before it is trained; `kept`: whether `get_state` will be asked for them.
+def check_variables(model, saved: bool) -> None:
+    """Check the variables of a model before it is trained; `saved`: whether the training shall be resumable.
 
     Raises
     ------
-    ValueError : weights in float16, or some that `get_state` does not know.
+    ValueError : weights in float16, or a LoRA in a training that is saved.
     """
     if any(variable.dtype == "float16" for variable in model.trainable_variables):
         raise ValueError(
@@ -146,12 +145,11 @@ def check_variables(model, kept: bool) -> None:
             'the model with dtype="mixed_float16", which computes in float16 and keeps the weights in float32'
         )
     known = {id(variable) for _, variable, _ in _parameters(model)}
-    unknown = [variable.path for variable in model.trainable_variables if id(variable) not in known]
-    if kept and unknown:
+    merged = [variable.path for variable in model.trainable_variables if id(variable) not in known]
+    if saved and merged:
         raise ValueError(
-            f"get_state does not know {len(unknown)} of the weights, such as {unknown[0]}, so that validation and "
-            "checkpoint would lose them. It knows the variables, Dense, Embedding and LayerNormalization, without "
-            "LoRA, that are attributes of the model's layers or stand in lists: use these, or train without the two"
+            "a checkpoint holds what `get_state` gives, which adds up a matrix and its LoRA, so that "
+            f"{merged[0]} could not be trained on from there; train without a checkpoint, or without a LoRA"
         )
 
 

@@ -1,5 +1,6 @@
 """Batches of pairs as PyTorch's own tools take them: a `DataLoader`."""
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -13,7 +14,8 @@ class _Tensors(Dataset):
 
     def __getitem__(self, i):
         batch = self.batches[self.first + i]
-        return type(batch)(*map(torch.from_numpy, batch))  # always on the CPU, whatever the default device is
+        # always on the CPU, whatever the default device is; PyTorch takes no array that is read backwards
+        return type(batch)(*(torch.from_numpy(np.ascontiguousarray(part)) for part in batch))
 
 
 def data_loader(batches, first: int = 0):

@@ -1,5 +1,8 @@
-"""What several modules share: ids on their way into an embedding, and tables that are computed and not learned."""
+"""What several modules share: ids on their way into an embedding, computed tables, and the mode of evaluation."""
 
+import contextlib
+
+import numpy as np
 import torch
 from torch import nn
 
@@ -23,13 +26,39 @@ def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, no
     ValueError : other axes, or ids outside 0 ... size - 1, where looking at them costs nothing.
     """
     if not isinstance(ids, torch.Tensor):
-        ids = torch.as_tensor(ids, device=device)
+        ids = tensor_of(ids, device)
     is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
     if is_integer and ids.dtype not in (torch.int64, torch.int32):
         ids = ids.long()
     low, high = _extremes(ids) if is_integer else (0, 0)
     check_ids(name, ids.shape, is_integer, low, high, size, axes, note)
     return ids
+
+
+def tensor_of(values, device=None):
+    """A tensor of a tensor, an array or a list; also of an array that is read backwards, such as ids[:, ::-1]."""
+    if isinstance(values, np.ndarray):
+        values = np.ascontiguousarray(values)  # PyTorch has no negative strides
+    return torch.as_tensor(values, device=device)
+
+
+@contextlib.contextmanager
+def evaluating(model):
+    """Inside, a model is in evaluation mode and no gradient is kept; then each of its modules has its mode again."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(modes[0][1])
+        for module, mode in modes:  # a part may be in evaluation mode while the rest is trained
+            module.training = mode
+
+
+def decoding(model):
+    """As `evaluating`, for each token: it leaves a model in evaluation mode alone, as visiting every module is slow."""
+    return evaluating(model) if model.training else torch.inference_mode()
 
 
 def _extremes(ids):

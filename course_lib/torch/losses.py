@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from course_lib.checks import check_labels
 from course_lib.outputs import LossOutput
-from course_lib.torch.layers import checked_ids
+from course_lib.torch.layers import checked_ids, tensor_of
 
 
 def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
@@ -31,7 +31,7 @@ def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):
         (on a CPU and outside a compiled graph; elsewhere nobody looks).
     TypeError : labels that are not integers.
     """
-    labels = torch.as_tensor(labels, device=logits.device)  # an array or a list may come, as the ids of a model may
+    labels = tensor_of(labels, logits.device)  # an array or a list may come, as the ids of a model may
     check_labels(logits.shape, labels.shape, smoothing)
     real = labels != pad_id  # (B, T)
     labels = checked_ids("labels", labels.where(real, 0), logits.shape[-1], note=f", not counting pad_id={pad_id}")

@@ -4,6 +4,7 @@ import torch
 
 from course_lib import masks
 from course_lib.checks import check_causal
+from course_lib.torch.layers import tensor_of
 
 
 def padding_mask(ids, pad_id: int = 0):
@@ -22,7 +23,7 @@ def padding_mask(ids, pad_id: int = 0):
     ------
     ValueError : `ids` does not have the two axes (B, S).
     """
-    return masks.padding_mask(torch.as_tensor(ids), pad_id)
+    return masks.padding_mask(tensor_of(ids), pad_id)
 
 
 def causal_mask(n_queries: int, n_keys: int | None = None):

@@ -163,7 +163,7 @@ def fused(cell, x, mask=None, state=None):
     Parameters, errors and output as for `unrolled`: x (B, T, d_in) -> outputs (B, T, d_hidden), state.
     """
     x, mask, state = _checked(cell, x, mask, state)
-    if mask is None:
+    if mask is None or not len(x):  # a batch of no sequences cannot be packed
         outputs, state = _kernel(cell, state, x)
         return RNNOutput(outputs, state)
     # the real tokens move to the front, each sequence is read to its own end, and its outputs move back;

@@ -1,7 +1,5 @@
 """Recurrent translation: the encoder-decoder, with attention and without."""
 
-from contextlib import contextmanager
-
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -9,7 +7,7 @@ from torch.nn import functional as F
 from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_pairs
 from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput
 from course_lib.torch.alignment import SCORES, weighted_mean
-from course_lib.torch.layers import checked_ids
+from course_lib.torch.layers import checked_ids, decoding, tensor_of
 from course_lib.torch.rnn import CELLS, RNN, fused
 
 
@@ -195,15 +193,15 @@ class NextLogits:
     def __init__(self, model, source_ids):
         self.model = model
         self.device = model.out_proj.weight.device
-        with self._inference():
-            self.memory = model.encode(torch.as_tensor(source_ids, device=self.device))
+        with decoding(self.model):
+            self.memory = model.encode(tensor_of(source_ids, self.device))
         self.state, self.n_read = self.memory.state, 0
 
     def __call__(self, ids):
         """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
-        ids = torch.as_tensor(ids, device=self.device)
+        ids = tensor_of(ids, self.device)
         check_continuation(ids.shape, self.state[0].shape[0], self.n_read)
-        with self._inference():
+        with decoding(self.model):
             for t in range(self.n_read, ids.shape[1]):
                 logits, self.state, _ = self.model.step(ids[:, t], self.state, self.memory)
         self.n_read = ids.shape[1]
@@ -211,20 +209,8 @@ class NextLogits:
 
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
-        rows = torch.as_tensor(rows, device=self.device)
+        rows = tensor_of(rows, self.device)
         self.memory, self.state = _rows(self.memory, rows), _rows(self.state, rows)
-
-    @contextmanager
-    def _inference(self):
-        was_training = self.model.training
-        if was_training:  # setting the mode visits every module, too slow to do for each token without need
-            self.model.eval()
-        try:
-            with torch.inference_mode():
-                yield
-        finally:
-            if was_training:
-                self.model.train()
 
 
 def _rows(value, rows):

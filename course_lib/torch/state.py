@@ -4,15 +4,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_lib.weights import match
+from course_lib.weights import CheckpointError, match
 
 
 def get_state(module) -> dict[str, np.ndarray]:
     """The weights as {dotted name: copy of the array}; matrices are (d_out, d_in), bfloat16 comes as float32.
 
-    The names are those of the model itself, also when it or a part of it is compiled or wrapped for several devices.
+    The names are those of the model itself, also when it or a part of it is compiled, or when it is wrapped for several
+    devices; to be trained by our loops, it must not be wrapped.
     """
-    return {name: _array(value) for name, value in parameters(module).items()}
+    return {name: _array(value) for name, value in _parameters(module).items()}
 
 
 def set_state(module, state, partial: bool = False) -> None:
@@ -27,41 +28,45 @@ def set_state(module, state, partial: bool = False) -> None:
     ------
     CheckpointError : a name missing (unless partial) or unknown, or a wrong shape; nothing is changed then.
     """
-    places = parameters(module)
+    places = _parameters(module)
     expected = {name: tuple(value.shape) for name, value in places.items()}
+    if any(place.is_meta for place in places.values()):
+        raise CheckpointError(
+            "the model is on the meta device, which keeps no numbers; give it room first, by model.to_empty(device=...)"
+        )
     with torch.no_grad():
         for name, value in match(expected, state, new=("",) if partial else ()).items():
             places[name].copy_(_tensor(value))
 
 
-def parameters(module) -> dict:
+def _parameters(module) -> dict:
     """The parameters themselves under the names that `get_state` gives them, in PyTorch's order."""
     if isinstance(module, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
         module = module.module
-    return {plain(name): value for name, value in module.named_parameters()}
+    return {_plain(name): value for name, value in module.named_parameters()}
 
 
-def get_buffers(module) -> dict[str, np.ndarray]:
+def _get_buffers(module) -> dict[str, np.ndarray]:
     """Copies of what a model keeps besides its weights, such as the averages of a BatchNorm; ours keep nothing."""
     return {name: _array(value) for name, value in _buffers(module).items()}
 
 
-def set_buffers(module, state) -> None:
-    """Set the buffers from a dict of `get_buffers`; those that it does not hold stay as they are."""
+def _set_buffers(module, state) -> None:
+    """Set the buffers from a dict of `_get_buffers`; those that it does not hold stay as they are."""
     with torch.no_grad():
         for name, value in _buffers(module).items():
             if name in state:
                 value.copy_(_tensor(state[name]))
 
 
-def plain(name: str) -> str:
+def _plain(name: str) -> str:
     """The name of a weight without what `torch.compile` puts into it."""
     return name.replace("_orig_mod.", "")
 
 
 def _buffers(module):
     kept = module.state_dict(keep_vars=True)  # without those that can be computed anew
-    return {plain(name): value for name, value in module.named_buffers() if name in kept}
+    return {_plain(name): value for name, value in module.named_buffers() if name in kept}
 
 
 def _tensor(value):

@@ -1,7 +1,5 @@
 """Fine-tuning a BERT classifier in PyTorch: an explicit loop over batches, and prediction."""
 
-import contextlib
-
 import numpy as np
 import torch
 from torch import nn
@@ -12,8 +10,15 @@ from course_lib.batching import Batches, check_examples, epochs_of
 from course_lib.divergence import Losses, check_weights
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
+from course_lib.torch.layers import evaluating, tensor_of
 from course_lib.torch.state import get_state
-from course_lib.training_checks import check_lengths, check_max_norm, check_positive_or_zero, max_len_of
+from course_lib.training_checks import (
+    check_fraction,
+    check_lengths,
+    check_max_norm,
+    check_positive_or_zero,
+    max_len_of,
+)
 
 
 def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01):
@@ -35,10 +40,11 @@ def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, w
 
     Raises
     ------
-    ValueError : a rate or a decay that is negative or not finite.
+    ValueError : a rate or a decay that is negative or not finite, a warmup outside [0, 1).
     """
     check_positive_or_zero("lr", lr)
     check_positive_or_zero("weight_decay", weight_decay)
+    check_fraction("warmup", warmup)
     matrices = [p for p in model.parameters() if p.ndim > 1]
     vectors = [p for p in model.parameters() if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
@@ -56,7 +62,7 @@ def train(
     lr: float = 2e-4,
     warmup: float = 0.1,
     weight_decay: float = 0.01,
-    max_norm: float = 1.0,
+    max_norm: float | None = 1.0,
     seed: int = 0,
     progress: bool = True,
 ):
@@ -71,7 +77,7 @@ def train(
     labels : integers, shape (N,)
     epochs, batch_size : passes over the data, and examples an update
     lr, warmup, weight_decay : as for `make_optimizer`
-    max_norm : the norm that the gradient of all parameters together is cut down to
+    max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
     seed : of the order of the batches, and of dropout
     progress : show a bar
 
@@ -109,15 +115,16 @@ def train(
         model.eval()
 
 
-def train_step(model, optimizer, ids, labels, max_norm: float = 1.0):
+def train_step(model, optimizer, ids, labels, max_norm: float | None = 1.0):
     """One update from one batch: forward, loss, backward, clip, step. ids (B, T), labels (B,) -> the loss, a tensor."""
-    ids = torch.as_tensor(ids, device=device_of(model))
-    labels = torch.as_tensor(labels, device=device_of(model))
+    ids = tensor_of(ids, device_of(model))
+    labels = tensor_of(labels, device_of(model))
     logits = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits  # (B, n_classes)
     loss = F.cross_entropy(logits, labels)
     optimizer.zero_grad()
     loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    if max_norm is not None:
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
     optimizer.step()
     return loss.detach()
 
@@ -128,7 +135,7 @@ def predict(model, sequences, batch_size: int = 64, progress: bool = False):
     logits = np.empty((len(sequences), model.config.n_classes), dtype=np.float32)
     with evaluating(model):
         for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
-            ids = torch.as_tensor(ids, device=device_of(model))
+            ids = tensor_of(ids, device_of(model))
             found = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits
             logits[rows] = at_least_float32(found).cpu().numpy()
     return logits
@@ -136,6 +143,8 @@ def predict(model, sequences, batch_size: int = 64, progress: bool = False):
 
 def embed(model, sequences, batch_size: int = 64, progress: bool = False):
     """One vector a text from an encoder: the mean of its tokens' last hidden states, float32 (N, d_model).
+
+    A text of padding alone, which has no tokens, gets zeros.
 
     Parameters
     ----------
@@ -146,23 +155,11 @@ def embed(model, sequences, batch_size: int = 64, progress: bool = False):
     vectors = np.empty((len(sequences), model.config.d_model), dtype=np.float32)
     with evaluating(model):
         for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
-            ids = torch.as_tensor(ids, device=device_of(model))
+            ids = tensor_of(ids, device_of(model))
             hidden = model(ids, mask=padding_mask(ids, model.config.pad_id)).last_hidden  # (B, T, d_model)
             real = (ids != model.config.pad_id)[..., None]  # (B, T, 1)
-            vectors[rows] = ((at_least_float32(hidden) * real).sum(1) / real.sum(1)).cpu().numpy()
+            vectors[rows] = ((at_least_float32(hidden) * real).sum(1) / real.sum(1).clamp(min=1)).cpu().numpy()
     return vectors
-
-
-@contextlib.contextmanager
-def evaluating(model):
-    """Inside, a model is in evaluation mode and no gradient is kept; afterwards its mode is that of before."""
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        model.train(was_training)
 
 
 def recasting(optimizer):

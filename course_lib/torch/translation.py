@@ -8,9 +8,10 @@ import torch
 from torch import nn
 
 from course_lib.checkpoints import part
+from course_lib.torch.layers import evaluating, tensor_of
 from course_lib.torch.losses import cross_entropy
-from course_lib.torch.state import get_buffers, get_state, parameters, plain, set_buffers, set_state
-from course_lib.torch.training import at_least_float32, device_of, evaluating, recasting
+from course_lib.torch.state import _get_buffers, _parameters, _plain, _set_buffers, get_state, set_state
+from course_lib.torch.training import at_least_float32, device_of, recasting
 from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
 from course_lib.training_checks import (
     check_max_norm,
@@ -87,7 +88,7 @@ def train(
     if checkpoint is not None and validation is not None:
         settings["the checksum of validation"] = fingerprint(validation)
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
-    trainable = [name for name, weight in parameters(model).items() if weight.requires_grad]
+    trainable = [name for name, weight in _parameters(model).items() if weight.requires_grad]
     saving = {"folder": checkpoint, "save_every": save_every, "settings": settings, "trainable": trainable}
     watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
     run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
@@ -107,7 +108,7 @@ def train(
                     with run.paused():
                         if validate:
                             _, nll, accuracy = evaluate(model, validation)
-                            run.validated(nll, accuracy, lambda: get_state(model) | get_buffers(model))
+                            run.validated(nll, accuracy, lambda: get_state(model) | _get_buffers(model))
                         if run.saving_is_due():
                             run.save(snapshot(model, optimizer))
             if run.saving_is_due():  # interrupted between two updates
@@ -116,15 +117,15 @@ def train(
     finally:
         model.eval()
         if run.best is not None:
-            buffers = get_buffers(model)
+            buffers = _get_buffers(model)
             set_state(model, {name: value for name, value in run.best_weights.items() if name not in buffers})
-            set_buffers(model, run.best_weights)
+            _set_buffers(model, run.best_weights)
     return run.history()
 
 
 def train_step(model, optimizer, batch, smoothing: float = 0.1, max_norm: float | None = None):
     """One update: forward, loss, backward, clip, step. The loss is returned as a tensor, so that no GPU has to wait."""
-    source, inputs, labels = (torch.as_tensor(ids, device=device_of(model)) for ids in batch)
+    source, inputs, labels = (tensor_of(ids, device_of(model)) for ids in batch)
     loss = cross_entropy(model(source, inputs).logits, labels, pad_id_of(model), smoothing).loss
     optimizer.zero_grad()
     loss.backward()
@@ -149,7 +150,7 @@ def evaluate(model, batches) -> Evaluation:
     check_padding(batches, pad_id)
     with evaluating(model):
         for batch in batches:
-            source, inputs, labels = (torch.as_tensor(ids, device=device_of(model)) for ids in teacher_forcing(batch))
+            source, inputs, labels = (tensor_of(ids, device_of(model)) for ids in teacher_forcing(batch))
             logits = at_least_float32(model(source, inputs).logits)
             _, nll, n_tokens = cross_entropy(logits, labels, pad_id)
             right = ((logits.argmax(-1) == labels) & (labels != pad_id)).sum()
@@ -160,8 +161,8 @@ def evaluate(model, batches) -> Evaluation:
 def snapshot(model, optimizer) -> dict[str, np.ndarray]:
     """Weights, buffers, optimizer and random state as arrays by name; `restore` takes them back."""
     arrays = {f"model.{name}": value for name, value in get_state(model).items()}
-    arrays |= {f"buffer.{name}": value for name, value in get_buffers(model).items()}
-    names = list(parameters(model))
+    arrays |= {f"buffer.{name}": value for name, value in _get_buffers(model).items()}
+    names = list(_parameters(model))
     for i, entries in optimizer.state_dict()["state"].items():
         for entry, value in entries.items():
             value = value.float() if value.dtype == torch.bfloat16 else value  # NumPy lacks it; `restore` casts back
@@ -175,12 +176,12 @@ def snapshot(model, optimizer) -> dict[str, np.ndarray]:
 def restore(model, optimizer, arrays) -> None:
     """Set what `snapshot` kept; CheckpointError when the weights do not fit the model."""
     set_state(model, part(arrays, "model."))
-    set_buffers(model, part(arrays, "buffer."))
-    places = {name: i for i, name in enumerate(parameters(model))}
+    _set_buffers(model, part(arrays, "buffer."))
+    places = {name: i for i, name in enumerate(_parameters(model))}
     state = {i: {} for i in places.values()}
     for key, value in part(arrays, "optimizer.").items():
         name, entry = key.split(":")
-        state[places[plain(name)]][entry] = torch.from_numpy(value.copy())
+        state[places[_plain(name)]][entry] = torch.from_numpy(value.copy())
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
     torch.set_rng_state(torch.from_numpy(arrays["random.cpu"].copy()))
     if "random.cuda" in arrays and device_of(model).type == "cuda":

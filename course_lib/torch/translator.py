@@ -1,9 +1,7 @@
 """The Transformer as a translator (Vaswani et al. 2017, figure 1): embeddings, encoder, decoder, logits."""
 
-import contextlib
 import math
 
-import torch
 from torch import nn
 from torch.nn import functional as F
 
@@ -12,7 +10,7 @@ from course_lib.config import TransformerConfig
 from course_lib.outputs import LayerCache, TransformerOutput
 from course_lib.torch.attention import attention
 from course_lib.torch.decoder import Decoder
-from course_lib.torch.layers import checked_ids
+from course_lib.torch.layers import checked_ids, decoding, tensor_of
 from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, rotary
 from course_lib.torch.state import get_state, set_state
@@ -123,8 +121,8 @@ class NextLogits:
 
     def __init__(self, model, source_ids, cached: bool = True):
         self.model, self.n_read = model, 0
-        with self._inference():
-            ids = torch.as_tensor(source_ids, device=model.source_embedding.weight.device)
+        with decoding(self.model):
+            ids = tensor_of(source_ids, model.source_embedding.weight.device)
             ids = checked_ids("source_ids", ids, model.config.source_vocab)
             self.memory_mask = padding_mask(ids, model.config.pad_id)
             self.memory = model.encoder(model.embed_source(ids), self.memory_mask).last_hidden
@@ -132,10 +130,10 @@ class NextLogits:
 
     def __call__(self, ids):
         """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
-        ids = torch.as_tensor(ids, device=self.memory.device)
+        ids = tensor_of(ids, self.memory.device)
         check_continuation(ids.shape, self.memory.shape[0], self.n_read)
         ids = checked_ids("ids", ids, self.model.config.target_vocab)
-        with self._inference():
+        with decoding(self.model):
             new = ids.shape[1] if self.caches is None else ids.shape[1] - self.n_read
             x = self.model.embed_target(ids)[:, -new:]
             mask = self.model.target_mask(ids, new)
@@ -148,23 +146,11 @@ class NextLogits:
 
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
-        with self._inference():
-            rows = torch.as_tensor(rows, device=self.memory.device)
+        with decoding(self.model):
+            rows = tensor_of(rows, self.memory.device)
             self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]
             if self.caches is not None:
                 self.caches = tuple(LayerCache(*(part[rows] for part in cache)) for cache in self.caches)
-
-    @contextlib.contextmanager
-    def _inference(self):
-        was_training = self.model.training
-        if was_training:  # setting the mode visits every module, too slow to do for each token without need
-            self.model.eval()
-        try:
-            with torch.inference_mode():
-                yield
-        finally:
-            if was_training:
-                self.model.train()
 
 
 def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:

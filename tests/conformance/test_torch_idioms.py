@@ -19,8 +19,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import course_lib.numpy
 import course_lib.torch as lib
+from course_lib.batching import PairBatch
 from course_lib.config import BertConfig, TransformerConfig
 from course_lib.outputs import EncoderOutput
+from course_lib.torch import training, translation
+from course_lib.torch.data import data_loader
+from course_lib.weights import CheckpointError
 
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
 ANY = torch.export.Dim.DYNAMIC
@@ -413,6 +417,98 @@ def test_ids_may_be_arrays_and_lists(random_case, kind):
     model, arrays = build(random_case), random_case.inputs
     plain = {name: value if name == "mask" else kind(value) for name, value in arrays.items()}
     same(output(model, plain), output(model, inputs(random_case)))
+
+
+def test_ids_may_be_read_backwards():
+    """PyTorch has no negative strides, so an array such as ids[:, ::-1] has to be copied."""
+    model = lib.Transformer(TRANSLATOR).eval()
+    recurrent = lib.Seq2Seq(**SEQ2SEQ)
+    classifier = lib.BertForSequenceClassification(BertConfig(9, 8, 1, 2, 12, max_len=9, pad_id=4))
+    source, target = SOURCE.numpy()[:, ::-1], np.array([[1, 2, 3], [3, 8, 1]])[:, ::-1]
+    rows = np.array([0, 1])[::-1]
+    calls = [
+        lambda source, target, rows: model(source, target).logits,
+        lambda source, target, rows: recurrent(source, target).logits,
+        lambda source, target, rows: lib.cross_entropy(torch.ones(2, 3, 11), target, pad_id=4).loss,
+        lambda source, target, rows: lib.padding_mask(source, 4),
+        lambda source, target, rows: next(iter(data_loader([PairBatch(source, target, rows)]))).source,
+        lambda source, target, rows: torch.tensor(list(translation.evaluate(model, [(source, target)]))),
+        lambda source, target, rows: training.train_step(
+            copy.deepcopy(classifier), torch.optim.SGD(classifier.parameters()), source, rows
+        ),
+    ]
+    for of in (model, recurrent):
+
+        def continued(source, target, rows, of=of):
+            next_logits = of.next_logits(source)
+            next_logits(target[:, :2])
+            next_logits.reorder(rows)
+            return torch.as_tensor(next_logits(target))
+
+        calls.append(continued)
+    for call in calls:
+        torch.manual_seed(0)
+        expected = call(source.copy(), target.copy(), rows.copy()).detach()
+        torch.manual_seed(0)
+        same(call(source, target, rows).detach(), expected)
+
+
+@pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_batch_of_no_sequences(kind, bidirectional):
+    x, mask = torch.zeros(0, 4, 3), torch.ones(0, 4, dtype=torch.bool)
+    for given in (None, mask):
+        found = [lib.RNN(3, 5, kind, bidirectional, run)(x, given) for run in (lib.unrolled, lib.fused)]
+        shapes = [[part.shape for part in (output.outputs, *output.state)] for output in found]
+        assert shapes[0] == shapes[1] and shapes[0][0] == (0, 4, 10 if bidirectional else 5)
+
+
+@pytest.mark.parametrize("mode", [True, False])
+def test_every_part_has_its_mode_again_after_an_evaluation(mode):
+    """A part may be frozen, in evaluation mode, while the rest is trained."""
+    config = BertConfig(9, 8, 2, 2, 12, max_len=9, pad_id=4)
+    classifier, translator, recurrent = (
+        lib.BertForSequenceClassification(config), lib.Transformer(TRANSLATOR), lib.Seq2Seq(**SEQ2SEQ)
+    )  # fmt: skip
+    ids, pairs = list(SOURCE.numpy()), [(SOURCE.numpy(), TARGET.numpy())]
+    for model, part, use in [
+        (classifier, "bert", lambda: training.predict(classifier, ids)),
+        (classifier.bert, "encoder", lambda: training.embed(classifier.bert, ids)),
+        (translator, "encoder", lambda: translation.evaluate(translator, pairs)),
+        (translator, "decoder", lambda: translator.next_logits(SOURCE)(TARGET)),
+        (recurrent, "encoder", lambda: recurrent.next_logits(SOURCE)(TARGET)),
+    ]:
+        model.train(mode)
+        getattr(model, part).train(not mode)
+        before = [module.training for module in model.modules()]
+        assert len(set(before)) == 2
+        use()
+        assert [module.training for module in model.modules()] == before
+
+
+def test_decoding_does_not_visit_the_modules_of_a_model_in_evaluation_mode(monkeypatch):
+    """It would do so for every token."""
+    model = lib.Transformer(TRANSLATOR).eval()
+    next_logits = model.next_logits(SOURCE)
+    monkeypatch.setattr(nn.Module, "modules", None)
+    monkeypatch.setattr(nn.Module, "train", None)
+    next_logits(TARGET)
+
+
+def test_a_text_of_padding_alone_is_embedded_as_zeros():
+    model = lib.BertModel(BertConfig(9, 8, 1, 2, 12, max_len=9, pad_id=4))
+    found = training.embed(model, [np.array([1, 2, 3]), np.array([4, 4])])
+    assert not found[1].any() and found[0].all()
+
+
+def test_weights_are_not_given_to_a_model_without_room():
+    model = lib.FeedForward(4, 6)
+    with torch.device("meta"):
+        empty = lib.FeedForward(4, 6)
+    with pytest.raises(CheckpointError, match=r"on the meta device.*to_empty"):
+        lib.set_state(empty, lib.get_state(model))
+    lib.set_state(empty.to_empty(device="cpu"), lib.get_state(model))
+    same(empty.linear1.weight.detach(), model.linear1.weight.detach())
 
 
 class Operations(TorchDispatchMode):

@@ -245,6 +245,7 @@ def test_the_longest_text_and_one_token_more(translator):
         (["Tom", 5], r"texts\[1\] is a int, not a str"),
         (b"Tom", "not a str"),
         ([["Tom"]], "not a str"),
+        ({"Tom": 1}, "must be a str, got dict"),  # its keys would be translated
     ],
 )
 def test_what_is_no_text(translator, texts, message):

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import translators
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import course_lib.tensorflow
 from course_lib.batching import Batches, PairBatches, padded
@@ -109,11 +109,20 @@ def test_a_model_that_does_not_translate(library):
         ({"lr": NAN}, "lr must be a number of 0 or more, got nan"),
         ({"weight_decay": -0.1}, "weight_decay must be a number of 0 or more"),
         ({"max_norm": -1.0}, "max_norm must be positive"),
+        ({"warmup": 1.0}, r"warmup is a fraction of the updates and must lie in \[0, 1\), got 1.0"),
+        ({"warmup": -0.1}, r"warmup is a fraction .* got -0.1"),
+        ({"warmup": NAN}, r"warmup is a fraction .* got nan"),
     ],
 )
 def test_what_makes_no_fine_tuning(framework, examples, arguments, message):
     with pytest.raises(ValueError, match=message):
         framework.training.train(framework.model, *examples, progress=False, **arguments)
+
+
+def test_fine_tuning_without_a_largest_norm(framework, examples):
+    sequences, labels = examples[0][:8], examples[1][:8]
+    losses = framework.training.train(framework.model, sequences, labels, epochs=2, max_norm=None, progress=False)
+    assert len(losses) == 2 and np.isfinite(losses).all()
 
 
 IDS = np.array([3, 4])
@@ -183,32 +192,30 @@ def with_lora():
     return model
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        with_lora,
-        lambda: Headed({"layer": built(keras.layers.Dense(translators.VOCABULARY))}),
-        lambda: Headed(built(keras.layers.EinsumDense("btd,de->bte", (None, translators.VOCABULARY), bias_axes="e"))),
-        lambda: Headed(built(keras.Sequential([keras.layers.Dense(translators.VOCABULARY)]))),
-    ],
-    ids=["LoRA", "in a dict", "of another kind", "in a model"],
-)
-def test_keras_weights_are_in_the_state_or_refused(make, tmp_path):
-    """Else the best weights and what is saved would lack them."""
-    model = make()
+def test_a_training_with_lora_is_not_saved_but_has_its_best(tmp_path):
+    """What is saved is the sum of a matrix and its LoRA: Adam's averages of the two would fit nothing."""
+    model, held_out = with_lora(), translators.batches(10)(0)
     before = [variable.numpy() for variable in model.trainable_variables]
-    sizes = sum(value.size for value in course_lib.tensorflow.get_state(model).values())
-    known = sizes == sum(value.size for value in before) and not hasattr(model.output_layer, "lora_kernel_a")
-    for arguments in ({"checkpoint": tmp_path}, {"validation": translators.batches(10)(0)}):
-        if not known:
-            with pytest.raises(ValueError, match="get_state does not know .* of the weights, such as"):
-                train("tensorflow", model=model, **arguments)
-            for variable, value in zip(model.trainable_variables, before, strict=True):
-                assert_array_equal(variable.numpy(), value)
+    with pytest.raises(ValueError, match="lora_kernel_a could not be .*; train without a checkpoint"):
+        train("tensorflow", model=model, checkpoint=tmp_path)
+    for variable, value in zip(model.trainable_variables, before, strict=True):
+        assert_array_equal(variable.numpy(), value)
+    history = train("tensorflow", model=model, validation=held_out)
+    found = course_lib.tensorflow.translation.evaluate(model, held_out)
+    assert_allclose(found.nll, history.best.nll, rtol=1e-5)
 
 
-def test_keras_weights_that_the_state_lacks_are_trained_when_nobody_asks_for_it():
-    assert len(train("tensorflow", model=with_lora()).loss) == 1
+def test_all_of_keras_weights_are_resumed(tmp_path):
+    """Also those that no attribute leads to, and averages that have no gradient."""
+
+    def losses(stops, folder):
+        for steps in stops:
+            keras.utils.set_random_seed(0)
+            model = Headed({"layer": built(keras.layers.BatchNormalization())})
+            found = train("tensorflow", model=model, steps=steps, checkpoint=folder, validate_every=1, rate=1e-2).loss
+        return found
+
+    assert_allclose(losses([2, 4], tmp_path), losses([4], None), rtol=1e-4)
 
 
 def test_a_weight_without_gradient_has_a_name():
