@@ -12,7 +12,7 @@ export PATH := $(BIN):$(PATH)
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lab notebooks grade bench lint clean ready
+.PHONY: help book test mutation lab notebooks grade bench lint clean ready
 
 help:            ## list these targets
 	@echo "usage: make TARGET"
@@ -25,9 +25,12 @@ book: ready      ## build the book and say where it is
 	    Path('_build/html/index.html').resolve().as_uri(), 'in a browser,')"
 	@echo "or run 'python3 -m http.server --directory _build/html' and open http://localhost:8000/"
 
-test: ready      ## check the style, then run every test
+test: ready      ## check the style, then run every test, on all cores: ARGS="tests/unit -k masks" chooses
 	@$(PY) -m ruff check .
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n auto $(ARGS)
+
+mutation: ready  ## plant every bug and record that the tests notice all: ARGS="-k attention" chooses
+	@$(PY) tests/mutation/run.py $(ARGS)
 
 lab: ready       ## open the lectures in JupyterLab
 	@$(PY) -m course_lib.kernel register || true

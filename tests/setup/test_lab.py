@@ -46,22 +46,6 @@ def test_the_address_is_said_once_and_a_second_call_opens_what_runs(environment,
 
 def test_what_jupyterlab_refuses_comes_to_the_terminal(environment):
     refused = subprocess.run(
-        [sys.executable, SCRIPT, "--allow-root", "--ServerApp.port=many"],
-        env=environment,
-        capture_output=True,
-        text=True,
+        [sys.executable, SCRIPT, "--ServerApp.port=many"], env=environment, capture_output=True, text=True, check=False
     )
     assert refused.returncode != 0 and "many" in refused.stdout + refused.stderr
-
-
-def test_a_folder_that_cannot_be_written_is_named(environment):
-    environment["JUPYTER_RUNTIME_DIR"] = "/dev/null/runtime"
-    done = subprocess.run([sys.executable, SCRIPT, "--allow-root"], env=environment, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr == ""
-    assert done.stdout.startswith("Cannot write /dev/null/runtime") and "set JUPYTER_RUNTIME_DIR to" in done.stdout
-
-
-def test_root_is_told_what_to_say(environment):
-    code = f"import os, runpy; os.geteuid = lambda: 0; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
-    assert done.returncode == 1 and 'make lab ARGS="--allow-root' in done.stdout and done.stderr == ""

@@ -177,19 +177,6 @@ def test_a_chosen_python_that_is_not_there(checkout):
     assert advice(checkout.setup(PYTHON="python3.99")).startswith("There is no program python3.99: give PYTHON= ")
 
 
-def test_a_chosen_python_that_is_a_folder(checkout):
-    assert advice(checkout.setup(PYTHON="/etc")).startswith("/etc is a folder: give PYTHON= the path of")
-
-
-def test_a_chosen_python_that_comes_too_late(shared):
-    """.venv is there, made with another one."""
-    shared.program("another", "echo /another/installation")
-    done = shared.setup(PYTHON="another")
-    assert done.returncode == 0 and "keeps its Python 3." in done.stderr
-    assert "delete it to have it made with another." in done.stderr
-    assert shared.setup(PYTHON=sys.executable).stderr == ""
-
-
 def test_a_chosen_python_in_a_folder_with_a_space(checkout):
     (checkout.folder / "my pythons").mkdir()
     python = checkout.folder / "my pythons" / "python"
