@@ -20,7 +20,7 @@ def targets():
 
 
 def test_make_help_lists_the_targets():
-    assert targets() == ["help", "book", "test", "lab", "notebooks", "grade", "bench", "lint", "clean"]
+    assert targets() == ["help", "book", "test", "mutation", "lab", "notebooks", "grade", "bench", "lint", "clean"]
 
 
 @pytest.mark.parametrize("page", PAGES)
