@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from course_lib.checks import check_count
+
 POOL = 16  # batches' worth of examples that are sorted by length together
 
 
@@ -94,9 +96,8 @@ class Batches(Sequence):
         pad_id: int = 0,
         multiple: int = 1,
     ):
-        for name, value in (("batch_size", batch_size), ("multiple", multiple)):
-            if value < 1:
-                raise ValueError(f"{name} must be 1 or more, got {value}")
+        for name, value, least in (("batch_size", batch_size, 1), ("multiple", multiple, 1), ("pad_id", pad_id, 0)):
+            check_count(name, value, least)
         lengths = _lengths("sequences", sequences)
         if lengths.size == 0 or lengths.min() == 0:
             raise ValueError("there must be at least one sequence, and every sequence needs at least one token")
@@ -130,8 +131,8 @@ def epochs_of(
     ------
     ValueError : fewer than one epoch, or as for `Batches`.
     """
-    if epochs < 1:
-        raise ValueError(f"epochs must be 1 or more, got {epochs}")
+    check_count("epochs", epochs)
+    check_count("seed", seed, 0)
     return [Batches(sequences, batch_size, seed=1000 * seed + epoch, pad_id=pad_id) for epoch in range(epochs)]
 
 
@@ -182,8 +183,7 @@ class PairBatches(Sequence):
         multiple: int = 1,
     ):
         for name, value, least in (("max_tokens", max_tokens, 1), ("multiple", multiple, 1), ("epoch", epoch, 0)):
-            if value < least:
-                raise ValueError(f"{name} must be {least} or more, got {value}")
+            check_count(name, value, least)
         sides = [_lengths("sources", sources), _lengths("targets", targets)]
         if len(sources) != len(targets):
             raise ValueError(f"there are {len(sources)} sources but {len(targets)} targets; each source needs one")
@@ -198,8 +198,7 @@ class PairBatches(Sequence):
 
     def epoch(self, epoch: int) -> "PairBatches":
         """The batches of another epoch of the same pairs; ValueError for a negative one."""
-        if epoch < 0:
-            raise ValueError(f"epoch must be 0 or more, got {epoch}")
+        check_count("epoch", epoch, 0)
         other = copy.copy(self)
         other._shuffle(epoch)
         return other

@@ -14,6 +14,7 @@ import numpy as np
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as FastTokenizer
 
+from course_lib.checks import check_count
 from course_lib.files import replacing
 from course_lib.texts import as_texts, tokenized
 
@@ -65,6 +66,7 @@ class SubwordTokenizer:
         texts = as_texts(texts)
         if not any(text.strip() for text in texts):
             raise ValueError("a vocabulary cannot be learned from no text")
+        check_count("vocab_size", vocab_size)
         fast = FastTokenizer(models.BPE(unk_token="[UNK]", fuse_unk=True))
         steps = [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
         fast.normalizer = normalizers.Sequence([*steps, normalizers.Lowercase()] if lower else steps)

@@ -65,8 +65,10 @@ def test_lengths_round_up_to_a_multiple_and_padding_is_the_given_id():
     [
         (([], 32), "at least one sequence"),
         (([np.array([], int)], 32), "at least one token"),
-        (([np.array([1])], 0), "batch_size must be 1 or more"),
-        (([np.array([1])], 2, None, 0, 0), "multiple must be 1 or more"),
+        (([np.array([1])], 2.5), "batch_size must be a whole number of 1 or more, got 2.5"),
+        (([np.array([1])], 1, None, 0.5), "pad_id must be a whole number of 0 or more, got 0.5"),
+        (([np.array([1])], 0), "batch_size must be a whole number of 1 or more"),
+        (([np.array([1])], 2, None, 0, 0), "multiple must be a whole number of 1 or more"),
     ],
 )
 def test_bad_batches(arguments, message):

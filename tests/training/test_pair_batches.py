@@ -109,9 +109,10 @@ def test_without_a_seed_the_pairs_are_sorted_by_length(pairs):
         (([], []), "at least one pair"),
         (([np.array([1])], []), "there are 1 sources but 0 targets"),
         (([np.array([1])], [np.array([], int)]), "every sequence needs at least one token"),
-        (([np.array([1])], [np.array([1])], 0), "max_tokens must be 1 or more, got 0"),
-        (([np.array([1])], [np.array([1])], 9, 0, -1), "epoch must be 0 or more, got -1"),
-        (([np.array([1])], [np.array([1])], 9, 0, 0, 0, 0), "multiple must be 1 or more, got 0"),
+        (([np.array([1])], [np.array([1])], "x"), "max_tokens must be a whole number of 1 or more, got 'x'"),
+        (([np.array([1])], [np.array([1])], 0), "max_tokens must be a whole number of 1 or more, got 0"),
+        (([np.array([1])], [np.array([1])], 9, 0, -1), "epoch must be a whole number of 0 or more, got -1"),
+        (([np.array([1])], [np.array([1])], 9, 0, 0, 0, 0), "multiple must be a whole number of 1 or more, got 0"),
     ],
 )
 def test_bad_pairs(arguments, message):
@@ -120,7 +121,7 @@ def test_bad_pairs(arguments, message):
 
 
 def test_no_epoch_before_the_first(pairs):
-    with pytest.raises(ValueError, match="epoch must be 0 or more, got -1"):
+    with pytest.raises(ValueError, match="epoch must be a whole number of 0 or more, got -1"):
         PairBatches(*pairs).epoch(-1)
 
 
