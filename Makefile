@@ -30,7 +30,7 @@ test: ready      ## check the style, then run every test, on all cores: ARGS="te
 	@$(PY) -m pytest -n auto $(ARGS)
 
 mutation: ready  ## plant every bug and record that the tests notice all: ARGS="-k attention" chooses
-	@$(PY) tests/mutation/run.py $(ARGS)
+	@$(PY) tests/mutation/plant_all.py $(ARGS)
 
 lab: ready       ## open the lectures in JupyterLab
 	@$(PY) -m course_lib.kernel register || true

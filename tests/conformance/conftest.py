@@ -1,7 +1,6 @@
-"""The `backend` fixture, and warnings as errors in this folder."""
+"""The `backend` fixture."""
 
 import os
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is imported: no start-up notices
 
@@ -9,17 +8,6 @@ import numpy as np
 import pytest
 from backends import BACKENDS
 from random_models import cases
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if HERE in item.path.parents:
-            # What PyTorch says of Python 3.13.0, wherever it compiles, and its CUDA build where a driver is broken.
-            for said in ("Guards may run slower", "CUDA initialization"):
-                item.add_marker(pytest.mark.filterwarnings(f"ignore:{said}"), append=False)
-            item.add_marker(pytest.mark.filterwarnings("error"), append=False)
 
 
 def pytest_generate_tests(metafunc):

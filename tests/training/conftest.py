@@ -1,18 +1,8 @@
-"""What the tests of training share: each framework with a small classifier, and examples; warnings are errors."""
-
-from pathlib import Path
+"""What the tests of training share: each framework with a small classifier, and examples."""
 
 import numpy as np
 import pytest
 from classifiers import FRAMEWORKS, build
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings("error"), append=False)
 
 
 @pytest.fixture(params=FRAMEWORKS)
