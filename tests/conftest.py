@@ -50,7 +50,7 @@ def pytest_xdist_make_scheduler(config, log):
         def _split_scope(self, nodeid):
             return nodeid if nodeid.startswith((LECTURES, BUGS)) else nodeid.split("::")[0]
 
-    config.option.loadscope_reorder = False
+    config.option.loadscopereorder = False
     return ByFile(config, log)
 
 
