@@ -74,9 +74,10 @@ def _in_the_fork(bug: Bug, folder: Path) -> None:
         os.dup2(log, 2)
         sys.stdout = sys.stderr = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
         sys.path.insert(0, str(LIBRARY.parent))
+        os.environ.pop("PYTHONPATH", None)  # of whoever started this
         os.chdir(LIBRARY.parent)
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder)  # what the tests leave goes with it
-        plant(bug)
+        plant(bug, folder)
         recorder, only = Recorder(), ["-k", bug.only] if bug.only else []
         files = [str(TESTS / name) for name in bug.tests.split()]
         arguments = ["-q", "-x", "--tb=short", "--no-header", "-p", "no:cacheprovider", *only, *files]

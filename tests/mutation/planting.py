@@ -8,6 +8,7 @@ import ast
 import hashlib
 import importlib.machinery
 import json
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -26,6 +27,7 @@ class Bug(NamedTuple):
     new: str  # what stands there instead; nothing at all removes statements
     tests: str  # files inside tests/ that must notice, with spaces between them
     only: str = ""  # pytest's -k
+    copy: bool = False  # plant it in a copy of the library: for tests that read its files, or start processes
 
     def __str__(self) -> str:
         return f"{self.file}: {self.name}"
@@ -90,35 +92,45 @@ def record() -> None:
     RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def plant(bug: Bug) -> None:
-    """From now on, whoever imports the module in this process gets it with the bug."""
-    parts = ("course_lib", *Path(bug.file).with_suffix("").parts)
-    tree = with_bug((LIBRARY / bug.file).read_text(encoding="utf-8"), bug)
-    sys.meta_path.insert(0, _Finder(".".join(parts).removesuffix(".__init__"), tree))
+def plant(bug: Bug, folder: Path) -> None:
+    """From now on, whoever imports the module in this process gets it with the bug, from a file in the folder.
+
+    A file, since TensorFlow's AutoGraph reads the source of what it compiles.
+    """
+    text = ast.unparse(with_bug((LIBRARY / bug.file).read_text(encoding="utf-8"), bug))
+    if bug.copy:
+        shutil.copytree(LIBRARY, folder / LIBRARY.name, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / LIBRARY.name / bug.file).write_text(text, encoding="utf-8")
+        sys.path.insert(0, str(folder))
+        return
+    path = folder / bug.file.replace("/", "_")
+    path.write_text(text, encoding="utf-8")
+    parts = (LIBRARY.name, *Path(bug.file).with_suffix("").parts)
+    sys.meta_path.insert(0, _Finder(".".join(parts).removesuffix(".__init__"), path))
 
 
 class _Finder:
-    """Finds the one module, and compiles the tree in place of its file."""
+    """Finds the one module, and compiles another file in place of its own."""
 
-    def __init__(self, module: str, tree: ast.Module):
-        self.module, self.tree = module, tree
+    def __init__(self, module: str, path: Path):
+        self.module, self.path = module, path
 
     def find_spec(self, name, path=None, target=None):
         if name != self.module:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None:
-            spec.loader = _Loader(spec.loader.name, spec.loader.path, self.tree)
+            spec.loader = _Loader(spec.loader.name, spec.loader.path, self.path)
         return spec
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    def __init__(self, name: str, path: str, tree: ast.Module):
+    def __init__(self, name: str, path: str, other: Path):
         super().__init__(name, path)
-        self.tree = tree
+        self.other = other
 
-    def get_code(self, fullname):  # the file's own would take what Python has compiled before
-        return compile(self.tree, self.path, "exec", dont_inherit=True)
+    def get_code(self, fullname):  # the inherited one would take what Python has compiled before
+        return compile(self.other.read_text(encoding="utf-8"), str(self.other), "exec", dont_inherit=True)
 
 
 def _place(tree: ast.Module, bug: Bug) -> ast.AST:

@@ -152,7 +152,7 @@ def test_bad_labels(framework, examples, labels, error, message):
 
 
 def test_no_epochs(framework, examples):
-    with pytest.raises(ValueError, match="epochs must be 1 or more"):
+    with pytest.raises(ValueError, match="epochs must be a whole number of 1 or more"):
         framework.training.train(framework.model, *examples, epochs=0, progress=False)
 
 
