@@ -19,12 +19,9 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="session")
 def planter():
     """A process that tries one bug after another."""
-    process = subprocess.Popen(
-        [sys.executable, HERE / "planter.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE
-    )
-    yield process
-    process.stdin.close()
-    process.wait()
+    command = [sys.executable, HERE / "planter.py"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE) as process:
+        yield process  # then its input is closed, which ends it
 
 
 def test_a_planted_bug_is_caught(planter, bug, record_property):
