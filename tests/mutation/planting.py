@@ -76,7 +76,7 @@ def fingerprint(file: str) -> str:
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node, clean=False):
             del node.body[0]
-    text = f"{ast.dump(tree) if tree else ''}\n{bugs_of(file)}"
+    text = f"{ast.unparse(tree) if tree else ''}\n{bugs_of(file)}"  # a dump would differ from Python to Python
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
