@@ -22,7 +22,7 @@ STRICT = ("conformance", "training", "unit")  # folders in which a warning is an
 OVERLOOKED = (
     "Guards may run slower",  # PyTorch of Python 3.13.0, wherever it compiles
     "CUDA initialization",  # PyTorch for CUDA where a driver is broken
-    "Attribute.__init__ got an unexpected keyword argument '___pyct_anno'",  # TensorFlow's AutoGraph on Python 3.13
+    r"\w+\.__init__ got an unexpected keyword argument '___pyct_anno'",  # TensorFlow's AutoGraph on Python 3.13
 )
 MEMORY = 3.5e9  # bytes that the largest lecture takes
 
