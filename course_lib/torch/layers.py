@@ -48,7 +48,7 @@ def evaluating(model):
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
-        with torch.inference_mode():
+        with without_gradients():
             yield
     finally:
         model.train(modes[0][1])
@@ -58,7 +58,20 @@ def evaluating(model):
 
 def decoding(model):
     """As `evaluating`, for each token: it leaves a model in evaluation mode alone, as visiting every module is slow."""
-    return evaluating(model) if model.training else torch.inference_mode()
+    return evaluating(model) if model.training else without_gradients()
+
+
+@contextlib.contextmanager
+def without_gradients():
+    """`torch.inference_mode()`, after which a training in the same `torch.autocast` goes on.
+
+    Up to PyTorch 2.10, autocast keeps the copies of the weights that it cast inside, which have no gradients.
+    """
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        torch.clear_autocast_cache()
 
 
 def _extremes(ids):
