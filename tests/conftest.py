@@ -3,6 +3,8 @@
 import os
 import signal
 from collections import defaultdict
+from importlib.util import find_spec
+from pathlib import Path
 
 os.environ["MPLBACKEND"] = "agg"
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -17,7 +19,8 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-LECTURES, BUGS = "tests/lectures/test_execution.py", "tests/mutation/test_planted_bugs.py"
+HERE = Path(__file__).parent
+LECTURES, BUGS = "test_execution.py", "test_planted_bugs.py"  # in whatever folder pytest counts from
 STRICT = ("conformance", "training", "unit")  # folders in which a warning is an error, except for
 OVERLOOKED = (
     "Guards may run slower",  # PyTorch of Python 3.13.0, wherever it compiles
@@ -25,6 +28,7 @@ OVERLOOKED = (
     r"\w+\.__init__ got an unexpected keyword argument '___pyct_anno'",  # TensorFlow's AutoGraph on Python 3.13
 )
 MEMORY = 3.5e9  # bytes that the largest lecture takes
+CHOSEN = pytest.StashKey[list[str]]()  # the tests of this run, by their names
 
 
 def pytest_addoption(parser):
@@ -32,6 +36,21 @@ def pytest_addoption(parser):
         "--configurations", type=int, default=2, help="random models of each kind to compile, export and save (2)"
     )
     parser.addoption("--all-bugs", action="store_true", help="plant the bugs of all files, not of changed ones alone")
+
+
+def pytest_configure(config):
+    """The library beside this folder is the one that is tested, wherever another one is installed or pytest starts."""
+    root = next(iter(config.getini("pythonpath")), HERE.parent)
+    spec = find_spec("course_lib")
+    found = Path(spec.origin).parents[1] if spec else None
+    if found is None or not found.samefile(root):
+        raise pytest.UsageError(
+            f"these tests are of {root / 'course_lib'}, but Python would import course_lib from {found or 'nowhere'}; "
+            f"start pytest with its settings in {HERE.parent / 'pyproject.toml'}, and without another course_lib "
+            "in front of them"
+        )
+    others = os.environ.get("PYTHONPATH")  # for the processes that tests start
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), others)))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -48,7 +67,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return nodeid if nodeid.startswith((LECTURES, BUGS)) else nodeid.split("::")[0]
+            return nodeid if _file(nodeid).endswith((LECTURES, BUGS)) else _file(nodeid)
 
     config.option.loadscopereorder = False
     return ByFile(config, log)
@@ -57,33 +76,54 @@ def pytest_xdist_make_scheduler(config, log):
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.nodeid.split("/")[1] in STRICT:
+        if any(HERE / name in item.path.parents for name in STRICT):
             # The marker that stands last counts most, so in the end those of the test itself.
             for filtered in (*(f"ignore:{said}" for said in OVERLOOKED), "error"):
                 item.add_marker(pytest.mark.filterwarnings(filtered), append=False)
     if config.getoption("numprocesses", None) or hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not item.nodeid.startswith(LECTURES))  # minutes each: they start first
+        items.sort(key=lambda item: item.path.name != LECTURES)  # minutes each: they start first
 
 
-def pytest_terminal_summary(terminalreporter):
+def pytest_collection_finish(session):
+    session.config.stash[CHOSEN] = [item.nodeid for item in session.items]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node, ids):
+    node.config.stash[CHOSEN] = ids
+
+
+def pytest_terminal_summary(terminalreporter, config):
     """How long each part took, so that the one to shorten can be seen, and whose bugs were planted."""
     reports = [report for report in sum(terminalreporter.stats.values(), []) if hasattr(report, "duration")]
     _write_seconds(terminalreporter, reports)
-    bugs = [report.nodeid for report in reports if report.nodeid.startswith(f"{BUGS}::test_a_planted")]
-    planted = {name.partition("[")[2].split(":")[0] for name in bugs}
-    if planted and not terminalreporter.config.getoption("--all-bugs"):
+    if config.getoption("--all-bugs") or config.getoption("--collect-only"):
+        return
+    chosen = _bugs(config.stash.get(CHOSEN, []))
+    planted = _bugs(report.nodeid for report in reports if report.when == "call")
+    if chosen:
+        changed = sorted({name.partition("[")[2].split(":")[0] for name in chosen})
+        count = f"Their {len(chosen)}" if planted == chosen else f"{len(planted)} of their {len(chosen)}"
         terminalreporter.line(
-            f"{len(planted)} files of course_lib changed since every bug was caught: {', '.join(sorted(planted))}.\n"
-            f"Their {len(set(bugs))} bugs were planted; `make mutation` plants all, and records that all were caught."
+            f"{len(changed)} files of course_lib changed since every bug was caught: {', '.join(changed)}.\n"
+            f"{count} bugs were planted; `make mutation` plants all, and records that all were caught."
         )
+
+
+def _file(nodeid):
+    return nodeid.split("::")[0]
+
+
+def _bugs(nodeids):
+    return {nodeid for nodeid in nodeids if f"{BUGS}::test_a_planted" in nodeid}
 
 
 def _write_seconds(terminalreporter, reports):
     seconds, longest = defaultdict(float), defaultdict(float)
     for report in reports:
-        file = report.nodeid.split("::")[0]
+        file = _file(report.nodeid)
         seconds[file.rpartition("/")[0]] += report.duration
-        longest[report.nodeid if file == LECTURES else file] += report.duration
+        longest[report.nodeid if file.endswith(LECTURES) else file] += report.duration
     if sum(seconds.values()) < 60:
         return
     terminalreporter.section("seconds by folder, and by the longest files")

@@ -14,6 +14,7 @@ os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed here, and s
 
 import gc
 import json
+import shlex
 import signal
 import sys
 import tempfile
@@ -77,10 +78,11 @@ def _in_the_fork(bug: Bug, folder: Path) -> None:
         os.environ.pop("PYTHONPATH", None)  # of whoever started this
         os.chdir(LIBRARY.parent)
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder)  # what the tests leave goes with it
-        plant(bug, folder)
+        library = plant(bug, folder)
         recorder, only = Recorder(), ["-k", bug.only] if bug.only else []
         files = [str(TESTS / name) for name in bug.tests.split()]
         arguments = ["-q", "-x", "--tb=short", "--no-header", "-p", "no:cacheprovider", *only, *files]
+        arguments += ["-o", f"pythonpath={shlex.quote(str(library))}"]
         code = int(pytest.main(arguments, [recorder]))
         (folder / "failed.json").write_text(json.dumps(recorder.failed))
     except BaseException as error:

@@ -56,9 +56,9 @@ def with_bug(source: str, bug: Bug) -> ast.Module:
     ------
     ValueError : no such place, or what should be replaced stands there not once.
     """
-    tree = ast.parse(source)
+    tree = ast.parse(source, str(LIBRARY / bug.file))
     place = _place(tree, bug)
-    old, new = _parsed(bug.old), _parsed(bug.new)
+    old, new = (_parsed(code, f"{name} of {bug}") for name, code in (("old", bug.old), ("new", bug.new)))
     if isinstance(old, ast.expr) and isinstance(new, list):
         old = [ast.Expr(old)]
     hits = list(_expressions(place, old) if isinstance(old, ast.expr) else _statements(place, old))
@@ -72,7 +72,7 @@ def with_bug(source: str, bug: Bug) -> ast.Module:
 def fingerprint(file: str) -> str:
     """Of a file's code and of its bugs; comments, docstrings and layout do not count."""
     path = LIBRARY / file
-    tree = ast.parse(path.read_text(encoding="utf-8")) if path.is_file() else None
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else None
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node, clean=False):
             del node.body[0]
@@ -92,21 +92,22 @@ def record() -> None:
     RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
-def plant(bug: Bug, folder: Path) -> None:
+def plant(bug: Bug, folder: Path) -> Path:
     """From now on, whoever imports the module in this process gets it with the bug, from a file in the folder.
 
-    A file, since TensorFlow's AutoGraph reads the source of what it compiles.
+    A file, since TensorFlow's AutoGraph reads the source of what it compiles. Returns where the library lies.
     """
     text = ast.unparse(with_bug((LIBRARY / bug.file).read_text(encoding="utf-8"), bug))
     if bug.copy:
         shutil.copytree(LIBRARY, folder / LIBRARY.name, ignore=shutil.ignore_patterns("__pycache__"))
         (folder / LIBRARY.name / bug.file).write_text(text, encoding="utf-8")
         sys.path.insert(0, str(folder))
-        return
+        return folder
     path = folder / bug.file.replace("/", "_")
     path.write_text(text, encoding="utf-8")
     parts = (LIBRARY.name, *Path(bug.file).with_suffix("").parts)
     sys.meta_path.insert(0, _Finder(".".join(parts).removesuffix(".__init__"), path))
+    return LIBRARY.parent
 
 
 class _Finder:
@@ -143,8 +144,8 @@ def _place(tree: ast.Module, bug: Bug) -> ast.AST:
     return place
 
 
-def _parsed(code: str) -> ast.expr | list[ast.stmt]:
-    body = ast.parse(code).body
+def _parsed(code: str, name: str) -> ast.expr | list[ast.stmt]:
+    body = ast.parse(code, name).body
     return body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else body
 
 

@@ -60,6 +60,20 @@ def test_a_place_that_is_none(wrong, message):
         with_bug(SOURCE, wrong)
 
 
+@pytest.mark.parametrize(
+    ("source", "wrong", "place"),
+    [
+        ("def call(x:", bug(), "course_lib/torch/layer.py, line 1"),
+        (SOURCE, bug(old="FACTOR *"), "old of torch/layer.py: a bug, line 1"),
+        (SOURCE, bug(new="return ("), "new of torch/layer.py: a bug, line 1"),
+    ],
+)
+def test_a_syntax_error_names_its_place(source, wrong, place):
+    with pytest.raises(SyntaxError) as error:
+        with_bug(source, wrong)
+    assert place in f"{error.value.filename}, line {error.value.lineno}"
+
+
 @pytest.fixture
 def library(tmp_path, monkeypatch):
     """A library of one file with one bug; gives the file and the bugs' file."""
@@ -99,5 +113,9 @@ def test_what_changed_since_all_were_caught(library):
     assert changed() == ["torch/layer.py"]
     bugs.write_text(entry())
     assert changed() == []
+    code.write_text("def call(x:")
+    with pytest.raises(SyntaxError) as error:
+        changed()
+    assert error.value.filename == str(code)
     code.unlink()
     assert changed() == ["torch/layer.py"] and fingerprint("torch/layer.py")
