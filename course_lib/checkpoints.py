@@ -1,19 +1,21 @@
 """A training's state in one file: every array it needs to go on, and the facts beside them."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import filelock
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from course_lib.weights import CheckpointError
 
-FILE = "training.safetensors"
+FILE, LOCK = "training.safetensors", ".training.lock"
 
 
 def write_training(folder: str | Path, arrays: Mapping[str, np.ndarray], facts: dict) -> Path:
@@ -51,10 +53,39 @@ def write_training(folder: str | Path, arrays: Mapping[str, np.ndarray], facts: 
     except (OSError, SafetensorError) as error:
         raise _not_saved(path, error, sum(value.nbytes for value in arrays.values())) from error
     finally:
-        scratch.unlink(missing_ok=True)
-    for left in folder.glob(f".{FILE}.*"):  # of a process that was killed while it wrote
-        left.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # as on a disk that has become read-only; the error above says so
+            scratch.unlink(missing_ok=True)
     return path
+
+
+@contextlib.contextmanager
+def alone_in(folder: str | Path) -> Iterator[None]:
+    """A block in which no other training is saved into `folder`, in this process or another.
+
+    Where the file system has no locks, or lets us write nothing, the block is entered as it is.
+
+    Raises
+    ------
+    CheckpointError : there is another one.
+    """
+    folder = Path(folder)
+    lock = filelock.FileLock(folder / LOCK)  # the operating system's, so it ends with the process that holds it
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except filelock.Timeout as error:
+        raise CheckpointError(
+            f"another training is being saved into {folder}; wait for its end, or use another folder"
+        ) from error
+    except (OSError, NotImplementedError):
+        pass
+    else:
+        for left in folder.glob(f".{FILE}.*"):  # of a process that was killed while it wrote: the living are not here
+            left.unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def prepare_folder(folder: str | Path) -> None:

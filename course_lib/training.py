@@ -13,12 +13,21 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from course_lib.checkpoints import part, prepare_folder, read_training, write_training
+from course_lib.checkpoints import alone_in, part, prepare_folder, read_training, write_training
 from course_lib.config import BertConfig
 from course_lib.divergence import FLUSH, REMEDIES, check_weights, fetched
 from course_lib.interruption import Interruption
-from course_lib.training_checks import check_padding, check_positive_or_zero, check_trainable
+from course_lib.training_checks import (
+    check_limit,
+    check_padding,
+    check_positive_or_zero,
+    check_trainable,
+    fingerprint,
+    number,
+)
 from course_lib.weights import CheckpointError
+
+VALIDATION = "the checksum of validation"  # the name of a setting
 
 
 class Validation(NamedTuple):
@@ -73,9 +82,18 @@ class Example(NamedTuple):
 
 
 def teacher_forcing(batch) -> Example:
-    """A batch of pairs -> the arrays of one update; `batch` starts with source ids (B, S) and target ids (B, T)."""
-    source, target = batch[:2]
+    """A batch of pairs -> the arrays of one update; `batch` starts with source ids (B, S) and target ids (B, T).
+
+    Integers of any kind become those of 64 bits, which both frameworks compute with.
+    """
+    source, target = (_int64(ids) for ids in batch[:2])
     return Example(source, target[:, :-1], target[:, 1:])
+
+
+def _int64(ids):
+    if hasattr(ids, "long"):  # PyTorch's, on any device
+        return ids.long() if "int" in str(ids.dtype) else ids
+    return ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" else ids
 
 
 def pad_id_of(model) -> int:
@@ -115,8 +133,9 @@ class Run:
 
     Raises
     ------
-    TypeError : batches that are not a function of the epoch.
-    ValueError : no limit at all, or one that is not positive; a rate that is negative or not finite.
+    TypeError : batches that are not a function of the epoch; a limit or a rate that is no number.
+    ValueError : no limit at all, one that is not positive, a fraction of an update, a validation or an epoch; a rate
+        that is negative or not finite.
     """
 
     def __init__(
@@ -140,9 +159,9 @@ class Run:
         if all(limit is None for limit in self.limits.values()):
             raise ValueError("training needs an end: give epochs, steps or seconds")
         for name, value in {**self.limits, "validate_every": validate_every, "patience": patience}.items():
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, got {value}")
-        check_positive_or_zero("save_every", save_every)
+            check_limit(name, value, whole=name != "seconds")
+        if not number("save_every", save_every) >= 0:
+            raise ValueError(f"save_every must be a number of 0 or more, got {save_every}")
         self._rate, self._rates = rate, {}
         if not callable(rate):
             self.rate()
@@ -156,47 +175,48 @@ class Run:
         self.step = self.epoch = self.position = 0  # position: batches of this epoch that are done
         self.losses, self.tokens, self.seconds, self.validation = [], [], [], []
         self.best, self.best_weights = None, {}
-        self.stopped_by, self.epoch_ended, self.last_batch = None, False, 0
+        self.stopped_by, self.epoch_ended = None, False
         self._pending, self._elapsed, self._since, self._saved_at = [], 0.0, None, time.monotonic()
         self._clock, self._saved_step, self._interruption = clock, None, Interruption()
+        self._inside, self._batch = contextlib.ExitStack(), None
         self.bar = tqdm(disable=not progress, unit="batch")
 
     def __enter__(self) -> "Run":
-        self._interruption.__enter__()
+        with contextlib.ExitStack() as inside:
+            if self.folder is not None:
+                inside.enter_context(alone_in(self.folder))
+            inside.enter_context(self._interruption)
+            inside.callback(self.bar.close)
+            self._inside = inside.pop_all()
         return self
 
     def __exit__(self, *error) -> None:
-        self.bar.close()
-        self._interruption.__exit__(*error)
+        self._inside.__exit__(*error)
 
     def __iter__(self) -> Iterator[Example]:
         """The batches from where the run stands until a limit is reached."""
         self.stopped_by = self._limit_reached()
         while self.stopped_by is None:
-            current = self.batches(self.epoch)
-            if not hasattr(current, "__len__") or not hasattr(current, "__getitem__"):
-                raise TypeError(f"epoch {self.epoch} must be a sequence of batches, got {type(current).__name__}")
-            if len(current) == 0:
-                raise ValueError(f"epoch {self.epoch} has no batches; are there any examples?")
-            check_padding(current, self.pad_id)
+            current = self._of_epoch(self.epoch)
             self._n_batches = len(current)
             self.bar.total, self.bar.n = self._total(), self.step
             self.epoch_ended = False
             self._since = self._clock() if self._since is None else self._since
             while not self.epoch_ended and self.stopped_by is None:
                 try:
-                    batch = teacher_forcing(current[self.position])
+                    given = current[self.position]
+                    batch = teacher_forcing(given)
                 except KeyboardInterrupt:  # the weights are those of a complete update, so this one may be saved
                     self._interruption.asked, self.stopped_by = True, self._limit_reached() or "interrupt"
                     return
-                self.last_batch, self._size = _checksum(batch), int((batch.labels != self.pad_id).sum())
+                self._batch, self._size = given, int((batch.labels != self.pad_id).sum())
                 yield batch
 
     def rate(self) -> float:
         """The learning rate of the update that comes next; ValueError when it is negative or not finite."""
-        rate = self._rate(self.step) if callable(self._rate) else self._rate
-        check_positive_or_zero(f"the rate at step {self.step}" if callable(self._rate) else "the rate", rate)
-        return rate
+        if callable(self._rate):
+            return check_positive_or_zero(f"the rate at step {self.step}", self._rate(self.step))
+        return check_positive_or_zero("the rate", self._rate, ", or a function of the step")
 
     def record(self, loss) -> None:
         """Report the loss of the update made with the last batch: a number, or a tensor on any device."""
@@ -255,8 +275,8 @@ class Run:
         """
         self._flush()
         self.check_weights(part(arrays, "model."))
-        names = ("step", "epoch", "position", "last_batch", "settings", "trainable")
-        facts = {name: getattr(self, name) for name in names}
+        names = ("step", "epoch", "position", "settings", "trainable")
+        facts = {name: getattr(self, name) for name in names} | {"batch": fingerprint([self._batch])}
         facts |= {"elapsed": self._time(), "best": self.best, "validation": self.validation}  # JSON makes lists of them
         facts |= {"rates": [[step, self._rate_at(step)] for step in (0, self.step - 1)]}
         own = {"loss": np.array(self.losses), "tokens": np.array(self.tokens), "seconds": np.array(self.seconds)}
@@ -293,22 +313,20 @@ class Run:
                 prepare_folder(self.folder)
             return None
         arrays, facts = saved
-        for name, value in self.settings.items():
-            self._check_same(name, facts["settings"].get(name, value), value)  # earlier versions kept fewer of them
-        self.settings = facts["settings"] | self.settings
+        self._check_settings(facts["settings"], facts["validation"])
         check_trainable(self.folder, facts.get("trainable"), self.trainable)
         for step, rate in facts.get("rates", []):
             if not math.isclose(rate, now := self._rate_at(step), rel_tol=1e-6):
                 self._check_same(f"the rate of step {step}", rate, now)
-        self.step, self.epoch, self.position, self.last_batch = (
-            facts[name] for name in ("step", "epoch", "position", "last_batch")
-        )
-        self._check_data()
+        self.step, self.epoch, self.position = (facts[name] for name in ("step", "epoch", "position"))
+        self._check_data(facts)
         self._elapsed, self._saved_step = facts["elapsed"], self.step
         self.losses, self.tokens, self.seconds = (arrays[f"run.{n}"].tolist() for n in ("loss", "tokens", "seconds"))
         self.validation = [Validation(*look) for look in facts["validation"]]
         if facts["best"] and math.isfinite(Validation(*facts["best"]).nll):
             self.best, self.best_weights = Validation(*facts["best"]), part(arrays, "run.best.")
+        if self._limit_reached() is None:  # one that is over is read from a folder that nobody may write into, too
+            prepare_folder(self.folder)
         return {name: value for name, value in arrays.items() if not name.startswith("run.")}
 
     def history(self) -> History:
@@ -316,16 +334,45 @@ class Run:
         numbers = (np.array(self.losses, float), np.array(self.tokens, np.int64), np.array(self.seconds, float))
         return History(*numbers, list(self.validation), self.best, self.stopped_by)
 
-    def _check_data(self) -> None:
+    def _of_epoch(self, epoch: int) -> Sequence:
+        batches = self.batches(epoch)
+        if not hasattr(batches, "__len__") or not hasattr(batches, "__getitem__"):
+            raise TypeError(f"epoch {epoch} must be a sequence of batches, got {type(batches).__name__}")
+        if len(batches) == 0:
+            raise ValueError(f"epoch {epoch} has no batches; are there any examples?")
+        check_padding(batches, self.pad_id)
+        return batches
+
+    def _check_data(self, facts: dict) -> None:
         epoch, last = (self.epoch, self.position - 1) if self.position else (self.epoch - 1, -1)
-        done = self.batches(epoch)
-        if self.position > len(done) or _checksum(teacher_forcing(done[last])) != self.last_batch:
+        done = self._of_epoch(epoch)
+        if self.position <= len(done):
+            self._batch = done[last]
+            now = fingerprint([self._batch]) if "batch" in facts else _earlier_checksum(self._batch)
+            if now == facts.get("batch", facts.get("last_batch")):
+                return
+        raise CheckpointError(
+            f"{self.folder} holds a training on other data: its last batch, of epoch {epoch}, differs; give it "
+            "the same pairs, seed and sizes, or use another folder"
+        )
+
+    def _check_settings(self, saved: dict, looks: list) -> None:
+        """`looks`: the validations of the saved training, in case an earlier version left them out of its settings."""
+        has, missing = self.settings.get(VALIDATION), object()
+        had = saved.get(VALIDATION, missing if looks else has)
+        if VALIDATION in self.settings and (had is None) != (has is None):
+            with_, one = ("without", "one") if had is None else ("with", "none")
             raise CheckpointError(
-                f"{self.folder} holds a training on other data: its last batch, of epoch {epoch}, differs; give it "
-                "the same pairs, seed and sizes, or use another folder"
+                f"{self.folder} holds a training {with_} validation, this one has {one}; give it what the first one "
+                "had, or use another folder"
             )
+        for name, value in self.settings.items():
+            self._check_same(name, saved.get(name, value), value)  # earlier versions kept fewer of them
+        self.settings = saved | self.settings
 
     def _check_same(self, name: str, saved, value) -> None:
+        if isinstance(saved, float) and isinstance(value, float) and math.isclose(saved, value, rel_tol=1e-6):
+            return  # one may have been NumPy's, of 32 bits
         if saved != value:
             raise CheckpointError(
                 f"{self.folder} holds a training with {name}={saved!r}, this one has {name}={value!r}; use the same, "
@@ -388,5 +435,7 @@ def _by_epoch(batches):
     )
 
 
-def _checksum(batch: Example) -> int:
-    return zlib.crc32(np.ascontiguousarray(batch.labels), zlib.crc32(np.ascontiguousarray(batch.source)))
+def _earlier_checksum(batch) -> int:
+    """Of a batch as it came, as files of earlier versions have it: neither shapes nor first target tokens count."""
+    source, target = batch[:2]
+    return zlib.crc32(np.ascontiguousarray(target[:, 1:]), zlib.crc32(np.ascontiguousarray(source)))

@@ -1,5 +1,6 @@
 """Checks of what a training is given, once for every framework: one clear error before the first update."""
 
+import inspect
 import math
 import zlib
 from collections.abc import Mapping, Sequence
@@ -10,14 +11,28 @@ from course_lib.weights import CheckpointError
 
 
 def settings_of(model) -> dict:
-    """What decides over a model's training besides its weights: the numbers and names of its config, or its dropout."""
+    """What decides over a model's training besides its weights: the numbers, the names and the Nones of its config.
+
+    A model without one is asked for the arguments of its class, in so far as it keeps them under their names; a layer
+    stands for the name of its class, and a dropout for its rate.
+    """
+    model = getattr(model, "_orig_mod", model)  # of `torch.compile`
     config = getattr(model, "config", None)
     if config is None:
-        dropout = getattr(model, "dropout", None)
-        found = {"dropout": getattr(dropout, "p", getattr(dropout, "rate", dropout))}  # PyTorch's and Keras's names
+        names = [*inspect.signature(type(model).__init__).parameters, "dropout"]
+        found = {name: _named(getattr(model, name)) for name in names if name != "self" and hasattr(model, name)}
     else:
         found = config if isinstance(config, Mapping) else getattr(config, "__dict__", {})
-    return {name: value for name, value in found.items() if isinstance(value, bool | int | float | str | np.number)}
+    kinds = bool | int | float | str | np.number | None
+    return {name: value for name, value in found.items() if isinstance(value, kinds)}
+
+
+def _named(value):
+    """A dropout as its rate, which PyTorch and Keras call otherwise, another layer as the name of its class."""
+    rate = getattr(value, "p", getattr(value, "rate", None))
+    if isinstance(rate, int | float):
+        return rate
+    return type(value).__name__ if hasattr(value, "forward") or hasattr(value, "call") else value
 
 
 def max_len_of(model) -> int | None:
@@ -26,7 +41,7 @@ def max_len_of(model) -> int | None:
 
 
 def fingerprint(batches) -> int:
-    """A number that other held-out batches, source ids (B, S) and target ids (B, T), do not have."""
+    """A number that other batches, source ids (B, S) and target ids (B, T), do not have."""
     found = 0
     for batch in batches:
         for ids in batch[:2]:
@@ -35,10 +50,34 @@ def fingerprint(batches) -> int:
     return found
 
 
-def check_positive_or_zero(name: str, value) -> None:
-    """Raise ValueError unless `value`, such as a learning rate, is finite and not negative."""
-    if not 0 <= value < math.inf:
+def number(name: str, value, or_else: str = "") -> float:
+    """`value`, of NumPy or a tensor too, as Python's float; TypeError when it is no number, as the text "3" is none."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} must be a number{or_else}, got {value!r:.60}") from None
+
+
+def check_positive_or_zero(name: str, value, or_else: str = "") -> float:
+    """`value`, such as a learning rate, as a float; ValueError unless it is finite and not negative."""
+    if not 0 <= number(name, value, or_else) < math.inf:
         raise ValueError(f"{name} must be a number of 0 or more, got {value}")
+    return float(value)
+
+
+def check_limit(name: str, value, whole: bool = True) -> None:
+    """Check a limit, of which None is none: TypeError for what is no number, ValueError unless it is positive.
+
+    `whole`: it counts something, so a fraction is a ValueError, too.
+    """
+    if value is None:
+        return
+    if not number(name, value) > 0:
+        raise ValueError(f"{name} must be positive, got {value}")
+    if whole and math.isfinite(value) and value % 1:
+        raise ValueError(f"{name} must be a whole number, got {value}")
 
 
 def check_fraction(name: str, value) -> None:

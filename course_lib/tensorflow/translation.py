@@ -10,7 +10,7 @@ import tensorflow as tf
 from course_lib.checkpoints import part
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.state import _parameters, get_state, set_state
-from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
+from course_lib.training import VALIDATION, Evaluation, History, Run, pad_id_of, teacher_forcing
 from course_lib.training_checks import (
     check_max_norm,
     check_padding,
@@ -96,22 +96,22 @@ def train(
     check_variables(model, saved=checkpoint is not None)
     settings = settings_of(model) | {"dtype": model.dtype_policy.name}
     settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
-    if checkpoint is not None and validation is not None:
-        settings["the checksum of validation"] = fingerprint(validation)
+    if checkpoint is not None:
+        settings[VALIDATION] = None if validation is None else fingerprint(validation)
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
     trainable = [name for name, variable, _ in _parameters(model) if getattr(variable, "trainable", True)]
     saving = {"folder": checkpoint, "save_every": save_every, "settings": settings, "trainable": trainable}
     watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
     run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
-    saved = run.resume()
-    optimizer = make_optimizer(model)
-    step = make_train_step(model, optimizer, smoothing, max_norm, jit_compile)
-    random_state = seeded(step, seed)
-    measure = make_measure(model) if validation is not None else None
-    if saved is not None:
-        restore(model, optimizer, random_state, saved)
-    try:
-        with run:
+    with run:
+        saved = run.resume()
+        optimizer = make_optimizer(model)
+        step = make_train_step(model, optimizer, smoothing, max_norm, jit_compile)
+        random_state = seeded(step, seed)
+        measure = make_measure(model) if validation is not None else None
+        if saved is not None:
+            restore(model, optimizer, random_state, saved)
+        try:
             for batch in run:
                 optimizer.learning_rate.assign(run.rate())
                 run.record(step(*map(tf.convert_to_tensor, batch)))
@@ -126,9 +126,9 @@ def train(
             if run.saving_is_due():  # interrupted between two updates
                 run.save(snapshot(model, optimizer, random_state))
             run.check_weights({variable.path: variable.numpy() for variable in model.trainable_variables})
-    finally:
-        if run.best is not None:
-            set_state(model, run.best_weights)
+        finally:
+            if run.best is not None:
+                set_state(model, run.best_weights)
     return run.history()
 
 

@@ -37,6 +37,7 @@ def set_state(module, state, partial: bool = False) -> None:
     with torch.no_grad():
         for name, value in match(expected, state, new=("",) if partial else ()).items():
             places[name].copy_(_tensor(value))
+    torch.clear_autocast_cache()  # copies of the weights as they were, with which an autocast around us would go on
 
 
 def _parameters(module) -> dict:

@@ -12,7 +12,7 @@ from course_lib.torch.layers import evaluating, tensor_of
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.state import _get_buffers, _parameters, _plain, _set_buffers, get_state, set_state
 from course_lib.torch.training import at_least_float32, device_of, recasting
-from course_lib.training import Evaluation, History, Run, pad_id_of, teacher_forcing
+from course_lib.training import VALIDATION, Evaluation, History, Run, pad_id_of, teacher_forcing
 from course_lib.training_checks import (
     check_max_norm,
     check_padding,
@@ -85,20 +85,20 @@ def train(
     check_validation(validation, pad_id_of(model), max_len_of(model))
     settings = settings_of(model) | {"dtype": str(next(model.parameters()).dtype)}
     settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
-    if checkpoint is not None and validation is not None:
-        settings["the checksum of validation"] = fingerprint(validation)
+    if checkpoint is not None:
+        settings[VALIDATION] = None if validation is None else fingerprint(validation)
     limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
     trainable = [name for name, weight in _parameters(model).items() if weight.requires_grad]
     saving = {"folder": checkpoint, "save_every": save_every, "settings": settings, "trainable": trainable}
     watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
     run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
-    optimizer = make_optimizer(model)
-    torch.manual_seed(seed)
-    if (saved := run.resume()) is not None:
-        restore(model, optimizer, saved)
-    model.train()
-    try:
-        with run:
+    with run:
+        optimizer = make_optimizer(model)
+        torch.manual_seed(seed)
+        if (saved := run.resume()) is not None:
+            restore(model, optimizer, saved)
+        model.train()
+        try:
             for batch in run:
                 for group in optimizer.param_groups:
                     group["lr"] = run.rate()
@@ -114,12 +114,12 @@ def train(
             if run.saving_is_due():  # interrupted between two updates
                 run.save(snapshot(model, optimizer))
             run.check_weights(get_state(model))
-    finally:
-        model.eval()
-        if run.best is not None:
-            buffers = _get_buffers(model)
-            set_state(model, {name: value for name, value in run.best_weights.items() if name not in buffers})
-            _set_buffers(model, run.best_weights)
+        finally:
+            model.eval()
+            if run.best is not None:
+                buffers = _get_buffers(model)
+                set_state(model, {name: value for name, value in run.best_weights.items() if name not in buffers})
+                _set_buffers(model, run.best_weights)
     return run.history()
 
 
