@@ -2,7 +2,7 @@
 
 import copy
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,10 +47,16 @@ def _stacked(sequences, pad_id: int, multiple: int) -> np.ndarray:
     return ids
 
 
+def positional(name: str, sequences) -> Sequence:
+    """Sequences that are counted from 0, as a pandas Series, asked for its labels, is not; TypeError for no order."""
+    if isinstance(sequences, str | Mapping) or not hasattr(sequences, "__len__"):
+        raise TypeError(f"{name} must be many arrays of token ids, got {type(sequences).__name__}")
+    return list(sequences) if hasattr(sequences, "iloc") else sequences
+
+
 def _lengths(name: str, sequences) -> np.ndarray:
     """The length of each sequence, int64 (N,); TypeError for what is not integers, ValueError for several axes."""
-    if isinstance(sequences, str) or not hasattr(sequences, "__len__"):
-        raise TypeError(f"{name} must be many arrays of token ids, got {type(sequences).__name__}")
+    positional(name, sequences)
     lengths = np.empty(len(sequences), dtype=np.int64)
     for i, ids in enumerate(sequences):
         if type(ids) is np.ndarray and ids.ndim == 1 and ids.dtype.kind in "iu":  # the usual case, 100,000 times
@@ -98,6 +104,7 @@ class Batches(Sequence):
     ):
         for name, value, least in (("batch_size", batch_size, 1), ("multiple", multiple, 1), ("pad_id", pad_id, 0)):
             check_count(name, value, least)
+        sequences = positional("sequences", sequences)
         lengths = _lengths("sequences", sequences)
         if lengths.size == 0 or lengths.min() == 0:
             raise ValueError("there must be at least one sequence, and every sequence needs at least one token")
@@ -184,6 +191,7 @@ class PairBatches(Sequence):
     ):
         for name, value, least in (("max_tokens", max_tokens, 1), ("multiple", multiple, 1), ("epoch", epoch, 0)):
             check_count(name, value, least)
+        sources, targets = positional("sources", sources), positional("targets", targets)
         sides = [_lengths("sources", sources), _lengths("targets", targets)]
         if len(sources) != len(targets):
             raise ValueError(f"there are {len(sources)} sources but {len(targets)} targets; each source needs one")
@@ -235,9 +243,11 @@ def check_examples(sequences: Sequence[np.ndarray], labels, n_classes: int) -> n
 
     Raises
     ------
-    ValueError : not one label for each sequence, or a label outside 0 ... n_classes - 1.
+    ValueError : no sequence, not one label for each, or a label outside 0 ... n_classes - 1.
     TypeError : labels that are not integers.
     """
+    if len(positional("sequences", sequences)) == 0:
+        raise ValueError("there must be at least one sequence to train on")
     labels = np.asarray(labels)
     if not np.issubdtype(labels.dtype, np.integer):
         raise TypeError(f"labels must be integers, 0 ... {n_classes - 1}, got {labels.dtype}")

@@ -24,6 +24,7 @@ from course_lib.training_checks import (
     check_trainable,
     fingerprint,
     number,
+    pair_of,
 )
 from course_lib.weights import CheckpointError
 
@@ -82,18 +83,9 @@ class Example(NamedTuple):
 
 
 def teacher_forcing(batch) -> Example:
-    """A batch of pairs -> the arrays of one update; `batch` starts with source ids (B, S) and target ids (B, T).
-
-    Integers of any kind become those of 64 bits, which both frameworks compute with.
-    """
-    source, target = (_int64(ids) for ids in batch[:2])
+    """A batch of pairs -> the arrays of one update; `batch` starts with source ids (B, S) and target ids (B, T)."""
+    source, target = batch[:2]
     return Example(source, target[:, :-1], target[:, 1:])
-
-
-def _int64(ids):
-    if hasattr(ids, "long"):  # PyTorch's, on any device
-        return ids.long() if "int" in str(ids.dtype) else ids
-    return ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" else ids
 
 
 def pad_id_of(model) -> int:
@@ -204,12 +196,14 @@ class Run:
             self._since = self._clock() if self._since is None else self._since
             while not self.epoch_ended and self.stopped_by is None:
                 try:
-                    given = current[self.position]
-                    batch = teacher_forcing(given)
+                    given, name = current[self.position], f"batch {self.position} of epoch {self.epoch}"
                 except KeyboardInterrupt:  # the weights are those of a complete update, so this one may be saved
                     self._interruption.asked, self.stopped_by = True, self._limit_reached() or "interrupt"
                     return
+                batch = teacher_forcing(pair_of(name, given))
                 self._batch, self._size = given, int((batch.labels != self.pad_id).sum())
+                if self._size == 0:
+                    raise ValueError(f"{name} has no target token besides padding, so there is nothing to learn")
                 yield batch
 
     def rate(self) -> float:

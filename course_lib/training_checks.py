@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from course_lib.checks import check_ids
 from course_lib.weights import CheckpointError
 
 
@@ -38,6 +39,23 @@ def _named(value):
 def max_len_of(model) -> int | None:
     """The most tokens of a sequence that a model's config, or the model itself, allows; None without such a limit."""
     return settings_of(model).get("max_len", getattr(model, "max_len", None))
+
+
+def n_classes_of(model, no_classifiers: tuple = ()) -> int:
+    """The number of classes of a classifier's config; TypeError for a model without, or one of `no_classifiers`."""
+    n_classes = getattr(getattr(model, "config", None), "n_classes", None)
+    if n_classes is None or isinstance(getattr(model, "_orig_mod", model), no_classifiers):
+        raise TypeError(
+            f"a {type(model).__name__} does not classify texts: give a BertForSequenceClassification, or another model "
+            "whose config has n_classes, and whose logits are (B, n_classes)"
+        )
+    return n_classes
+
+
+def vocabularies_of(model) -> tuple[int | None, int | None]:
+    """How many different tokens a model's source and target have; None where it does not say."""
+    settings = settings_of(model)
+    return settings.get("source_vocab"), settings.get("target_vocab")
 
 
 def fingerprint(batches) -> int:
@@ -82,14 +100,25 @@ def check_limit(name: str, value, whole: bool = True) -> None:
 
 def check_fraction(name: str, value) -> None:
     """Raise ValueError unless `value`, such as the part of the updates that warms up, lies in [0, 1)."""
-    if not 0 <= value < 1:
+    if not 0 <= number(name, value) < 1:
         raise ValueError(f"{name} is a fraction of the updates and must lie in [0, 1), got {value}")
 
 
 def check_max_norm(max_norm) -> None:
     """Raise ValueError unless `max_norm` is positive, or None: a negative one would turn the gradient round."""
-    if max_norm is not None and not max_norm > 0:
+    if max_norm is not None and not number("max_norm", max_norm) > 0:
         raise ValueError(f"max_norm must be positive, got {max_norm}")
+
+
+def check_parameters(n_trained: int, in_float16: bool, remedy: str) -> None:
+    """Raise ValueError when a model has nothing to train, or weights in float16; `remedy` says what to do then."""
+    if n_trained == 0:
+        raise ValueError("all parameters are frozen, so there is nothing to train; let some of them be trained")
+    if in_float16:
+        raise ValueError(
+            "weights in float16 are too coarse to be trained, as small updates vanish and large ones overflow; "
+            f"{remedy}"
+        )
 
 
 def check_padding(batches, pad_id: int) -> None:
@@ -122,15 +151,52 @@ def check_trainable(folder, saved: Sequence[str] | None, now: Sequence[str] | No
     )
 
 
-def check_validation(batches, pad_id: int, max_len: int | None = None) -> None:
-    """Check held-out batches before the training begins; None is none.
+def pair_of(name: str, batch) -> tuple:
+    """The source ids (B, S) and the target ids (B, T) that a batch begins with, as integers of 64 bits.
 
     Raises
     ------
-    TypeError : no sequence of batches, or one that is used up after the first validation.
-    ValueError : no batch, another padding id than the model's, or a sequence over its `max_len`.
+    TypeError : something else than two arrays of integers.
+    ValueError : other axes, or not one sequence.
+    """
+    pair = () if isinstance(batch, Mapping) or not hasattr(batch, "__getitem__") else batch[:2]
+    if len(pair) != 2:
+        raise TypeError(
+            f"{name} must begin with source ids (B, S) and target ids (B, T), as two arrays; got {type(batch).__name__}"
+        )
+    for side, ids in (("source", pair[0]), ("target", pair[1])):
+        which, axes = f"the {side} of {name}", f"(B, {side[0].upper()})"
+        if not hasattr(ids, "shape") or not hasattr(ids, "dtype"):
+            raise TypeError(f"{which} must be an array of ids {axes}, as `padded` makes; got {type(ids).__name__}")
+        if len(ids.shape) != 2:
+            raise ValueError(f"{which} must have shape {axes}, got {tuple(ids.shape)}")
+        if "int" not in str(ids.dtype) and getattr(ids.dtype, "kind", "") not in "iu":
+            raise TypeError(f"{which} must be integers, got {ids.dtype}")
+        if ids.shape[0] == 0:
+            raise ValueError(f"{which} has no sequence: its shape is {tuple(ids.shape)}")
+    return tuple(_int64(ids) for ids in pair)
+
+
+def _int64(ids):
+    if hasattr(ids, "long"):  # PyTorch's, on any device
+        return ids.long()
+    return ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) else ids
+
+
+def check_validation(batches, pad_id: int, max_len: int | None = None, patience=None, sizes=(None, None)) -> None:
+    """Check held-out batches before the training begins; None is none, in which case there must be no `patience`.
+
+    `sizes`: how many different tokens the source and the target have; None is unknown.
+
+    Raises
+    ------
+    TypeError : no sequence of batches, or one that is used up after the first validation; what is no ids.
+    ValueError : no batch, another padding id than the model's, a sequence over its `max_len`, an id outside of the
+        vocabulary, or no target token.
     """
     if batches is None:
+        if patience is not None:
+            raise ValueError("patience counts validations, and there is no validation; give held-out batches")
         return
     if not hasattr(batches, "__iter__") or iter(batches) is batches:
         raise TypeError(
@@ -140,10 +206,20 @@ def check_validation(batches, pad_id: int, max_len: int | None = None) -> None:
     if hasattr(batches, "__len__") and len(batches) == 0:
         raise ValueError("validation has no batches; give None to have none")
     check_padding(batches, pad_id)
-    for i, batch in enumerate(batches if max_len is not None else ()):
-        longest = max(batch[0].shape[1], batch[1].shape[1] - 1)
-        if longest > max_len:
+    any_token = False
+    for i, batch in enumerate(batches):
+        source, target = pair_of(f"batch {i} of validation", batch)
+        longest = max(source.shape[1], target.shape[1] - 1)
+        if max_len is not None and longest > max_len:
             raise ValueError(
                 f"batch {i} of validation has a sequence of {longest} tokens, over the maximum of {max_len}; truncate "
                 "or split it"
             )
+        for side, ids, size in (("source", source, sizes[0]), ("target", target, sizes[1])):
+            ids = np.asarray(ids.cpu() if hasattr(ids, "cpu") else ids)
+            if size is not None and ids.size:
+                name = f"the {side} of batch {i} of validation"
+                check_ids(name, ids.shape, True, int(ids.min()), int(ids.max()), size)
+        any_token = any_token or bool((ids[:, 1:] != pad_id).any())
+    if not any_token:
+        raise ValueError("validation has no target token besides padding")

@@ -7,18 +7,24 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from course_lib.batching import Batches, check_examples, epochs_of
+from course_lib.batching import Batches, check_examples, epochs_of, positional
+from course_lib.checks import check_count
 from course_lib.divergence import check_weights, fetched
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
+from course_lib.tensorflow.bert import BertForMaskedLM, BertModel
 from course_lib.tensorflow.serialization import serializable
 from course_lib.training_checks import (
     check_fraction,
     check_lengths,
     check_max_norm,
+    check_parameters,
     check_positive_or_zero,
     max_len_of,
+    n_classes_of,
 )
+
+NO_CLASSIFIERS = (BertModel, BertForMaskedLM)
 
 
 class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -121,9 +127,10 @@ def make_optimizer(
 
     Raises
     ------
-    ValueError : a rate or a decay that is negative or not finite, a warmup outside [0, 1), a max_norm that is not
-        positive.
+    ValueError : no steps, a rate or a decay that is negative or not finite, a warmup outside [0, 1), a max_norm that is
+        not positive.
     """
+    check_count("n_steps", n_steps)
     check_positive_or_zero("lr", lr)
     check_positive_or_zero("weight_decay", weight_decay)
     check_fraction("warmup", warmup)
@@ -177,11 +184,13 @@ def train(
     Raises
     ------
     ValueError : labels that do not fit the sequences or the classes, no examples, a sequence that is too long, no
-        epochs, a negative rate.
-    TypeError : labels or ids that are not integers.
+        epochs, a negative rate, weights in float16, or frozen ones alone.
+    TypeError : labels or ids that are not integers, a model that does not classify.
     FloatingPointError : the training diverged.
     """
-    labels = check_examples(sequences, labels, model.config.n_classes)
+    check_model(model)
+    sequences = positional("sequences", sequences)
+    labels = check_examples(sequences, labels, n_classes_of(model, NO_CLASSIFIERS))
     passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)
     check_lengths(sequences, max_len_of(model))
     n_steps = sum(map(len, passes))
@@ -201,6 +210,7 @@ def train(
 
 def predict(model, sequences, batch_size: int = 64, progress: bool = False):
     """The logits of each sequence, in the order given: float32 array (N, n_classes)."""
+    n_classes_of(model, NO_CLASSIFIERS)
     return _run(Logits(model), sequences, batch_size, progress)
 
 
@@ -215,6 +225,13 @@ def embed(model, sequences, batch_size: int = 64, progress: bool = False):
     sequences : N arrays of token ids, shape (length,)
     """
     return _run(MeanVector(model), sequences, batch_size, progress)
+
+
+def check_model(model) -> None:
+    """Check a model before it is trained; ValueError for weights in float16, or none to train."""
+    remedy = 'build the model with dtype="mixed_float16", which computes in float16 and keeps the weights in float32'
+    weights = model.trainable_variables
+    check_parameters(len(weights), any(weight.dtype == "float16" for weight in weights), remedy)
 
 
 def _run(model, sequences, batch_size, progress):

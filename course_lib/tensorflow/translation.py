@@ -10,6 +10,7 @@ import tensorflow as tf
 from course_lib.checkpoints import part
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.state import _parameters, get_state, set_state
+from course_lib.tensorflow.training import check_model
 from course_lib.training import VALIDATION, Evaluation, History, Run, pad_id_of, teacher_forcing
 from course_lib.training_checks import (
     check_max_norm,
@@ -17,7 +18,10 @@ from course_lib.training_checks import (
     check_validation,
     fingerprint,
     max_len_of,
+    number,
+    pair_of,
     settings_of,
+    vocabularies_of,
 )
 
 # ids (B, S) and (B, T) of any length: with the shapes of the first batch, TensorFlow would trace anew for every other
@@ -68,11 +72,11 @@ def train(
     rate : of Adam; a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
     smoothing : of the labels
     max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
-    epochs, steps, seconds : limits; whichever comes first. Validation and saving do not count as time
+    epochs, steps, seconds : limits, epochs and steps whole; whichever comes first. Validation and saving take no time
     validate_every : updates between two validations; None validates at the end of each epoch
     patience : validations without a better one until training stops; None never stops early
     checkpoint : a folder to save to and resume from
-    save_every : seconds between two times of saving
+    save_every : seconds between two times of saving; infinity saves at the end alone
     seed : of dropout; the order of the batches is theirs
     progress : show a bar
     clock : what counts the seconds; `time.process_time`, with one thread, leaves out those in which other work had the
@@ -85,14 +89,16 @@ def train(
 
     Raises
     ------
-    ValueError : no limit, a limit that is not positive, an epoch without batches, a held-out sequence that is too long;
-        weights in float16, or that no gradient reaches; a LoRA together with a `checkpoint`.
+    ValueError : no limit, a limit that is not positive, an epoch without batches, held-out ids that the model cannot
+        read; weights in float16, frozen ones alone, or one that no gradient reaches; a LoRA together with a
+        `checkpoint`.
     CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
         included), or other frozen parameters.
     FloatingPointError : the training diverged.
     """
     check_max_norm(max_norm)
-    check_validation(validation, pad_id_of(model), max_len_of(model))
+    number("smoothing", smoothing)
+    check_validation(validation, pad_id_of(model), max_len_of(model), patience, vocabularies_of(model))
     check_variables(model, saved=checkpoint is not None)
     settings = settings_of(model) | {"dtype": model.dtype_policy.name}
     settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
@@ -137,13 +143,9 @@ def check_variables(model, saved: bool) -> None:
 
     Raises
     ------
-    ValueError : weights in float16, or a LoRA in a training that is saved.
+    ValueError : weights in float16, or none to train; a LoRA in a training that is saved.
     """
-    if any(variable.dtype == "float16" for variable in model.trainable_variables):
-        raise ValueError(
-            "weights in float16 are too coarse to be trained, as small updates vanish and large ones overflow; build "
-            'the model with dtype="mixed_float16", which computes in float16 and keeps the weights in float32'
-        )
+    check_model(model)
     known = {id(variable) for _, variable, _ in _parameters(model)}
     merged = [variable.path for variable in model.trainable_variables if id(variable) not in known]
     if saved and merged:
@@ -210,7 +212,8 @@ def evaluate(model, batches, measure=None) -> Evaluation:
     """
     check_padding(batches, pad_id_of(model))
     measure = measure or make_measure(model)
-    counts = [measure(*map(tf.convert_to_tensor, teacher_forcing(batch))) for batch in batches]
+    pairs = (pair_of(f"batch {i}", batch) for i, batch in enumerate(batches))
+    counts = [measure(*map(tf.convert_to_tensor, teacher_forcing(pair))) for pair in pairs]
     return Evaluation.from_counts([count.numpy() for count in counts])
 
 

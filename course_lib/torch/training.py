@@ -6,19 +6,25 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from course_lib.batching import Batches, check_examples, epochs_of
+from course_lib.batching import Batches, check_examples, epochs_of, positional
+from course_lib.checks import check_count
 from course_lib.divergence import Losses, check_weights
 from course_lib.masks import padding_mask
 from course_lib.schedules import warmup_then_linear_decay
+from course_lib.torch.bert import BertForMaskedLM, BertModel
 from course_lib.torch.layers import evaluating, tensor_of
 from course_lib.torch.state import get_state
 from course_lib.training_checks import (
     check_fraction,
     check_lengths,
     check_max_norm,
+    check_parameters,
     check_positive_or_zero,
     max_len_of,
+    n_classes_of,
 )
+
+NO_CLASSIFIERS = (BertModel, BertForMaskedLM)
 
 
 def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01):
@@ -40,8 +46,9 @@ def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, w
 
     Raises
     ------
-    ValueError : a rate or a decay that is negative or not finite, a warmup outside [0, 1).
+    ValueError : no steps, a rate or a decay that is negative or not finite, a warmup outside [0, 1).
     """
+    check_count("n_steps", n_steps)
     check_positive_or_zero("lr", lr)
     check_positive_or_zero("weight_decay", weight_decay)
     check_fraction("warmup", warmup)
@@ -88,12 +95,14 @@ def train(
     Raises
     ------
     ValueError : labels that do not fit the sequences or the classes, no examples, a sequence that is too long, no
-        epochs, a negative rate.
-    TypeError : labels or ids that are not integers.
+        epochs, a negative rate, weights in float16, or frozen ones alone.
+    TypeError : labels or ids that are not integers, a model that does not classify.
     FloatingPointError : the training diverged.
     """
+    check_model(model)
     check_max_norm(max_norm)
-    labels = check_examples(sequences, labels, model.config.n_classes)
+    sequences = positional("sequences", sequences)
+    labels = check_examples(sequences, labels, n_classes_of(model, NO_CLASSIFIERS))
     passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)
     check_lengths(sequences, max_len_of(model))
     n_steps = sum(map(len, passes))
@@ -132,7 +141,7 @@ def train_step(model, optimizer, ids, labels, max_norm: float | None = 1.0):
 def predict(model, sequences, batch_size: int = 64, progress: bool = False):
     """The logits of each sequence, in the order given: float32 array (N, n_classes)."""
     batches = Batches(sequences, batch_size, pad_id=model.config.pad_id)
-    logits = np.empty((len(sequences), model.config.n_classes), dtype=np.float32)
+    logits = np.empty((len(sequences), n_classes_of(model, NO_CLASSIFIERS)), dtype=np.float32)
     with evaluating(model):
         for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
             ids = tensor_of(ids, device_of(model))
@@ -160,6 +169,21 @@ def embed(model, sequences, batch_size: int = 64, progress: bool = False):
             real = (ids != model.config.pad_id)[..., None]  # (B, T, 1)
             vectors[rows] = ((at_least_float32(hidden) * real).sum(1) / real.sum(1).clamp(min=1)).cpu().numpy()
     return vectors
+
+
+def check_model(model) -> None:
+    """Check a model before it is trained.
+
+    Raises
+    ------
+    RuntimeError : inside `torch.no_grad()`, or `torch.inference_mode()`.
+    ValueError : weights in float16, or none to train.
+    """
+    if not torch.is_grad_enabled():
+        raise RuntimeError("there are no gradients here: train outside of torch.no_grad() and torch.inference_mode()")
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    remedy = "keep them in float32 (`model.float()`) and train inside `torch.autocast(device, torch.bfloat16)`"
+    check_parameters(len(weights), any(weight.dtype == torch.float16 for weight in weights), remedy)
 
 
 def recasting(optimizer):

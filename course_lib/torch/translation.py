@@ -11,7 +11,7 @@ from course_lib.checkpoints import part
 from course_lib.torch.layers import evaluating, tensor_of
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.state import _get_buffers, _parameters, _plain, _set_buffers, get_state, set_state
-from course_lib.torch.training import at_least_float32, device_of, recasting
+from course_lib.torch.training import at_least_float32, check_model, device_of, recasting
 from course_lib.training import VALIDATION, Evaluation, History, Run, pad_id_of, teacher_forcing
 from course_lib.training_checks import (
     check_max_norm,
@@ -19,7 +19,10 @@ from course_lib.training_checks import (
     check_validation,
     fingerprint,
     max_len_of,
+    number,
+    pair_of,
     settings_of,
+    vocabularies_of,
 )
 
 
@@ -60,11 +63,11 @@ def train(
     rate : of Adam; a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
     smoothing : of the labels
     max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
-    epochs, steps, seconds : limits; whichever comes first. Validation and saving do not count as time
+    epochs, steps, seconds : limits, epochs and steps whole; whichever comes first. Validation and saving take no time
     validate_every : updates between two validations; None validates at the end of each epoch
     patience : validations without a better one until training stops; None never stops early
     checkpoint : a folder to save to and resume from
-    save_every : seconds between two times of saving
+    save_every : seconds between two times of saving; infinity saves at the end alone
     seed : of dropout; the order of the batches is theirs
     progress : show a bar
     clock : what counts the seconds; `time.process_time`, with one thread, leaves out those in which other work had the
@@ -76,13 +79,16 @@ def train(
 
     Raises
     ------
-    ValueError : no limit, a limit that is not positive, an epoch without batches, a held-out sequence that is too long.
+    ValueError : no limit, a limit that is not positive, an epoch without batches, held-out ids that the model cannot
+        read, weights in float16, or frozen ones alone.
     CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
         included), or other frozen parameters.
     FloatingPointError : the training diverged.
     """
+    check_model(model)
     check_max_norm(max_norm)
-    check_validation(validation, pad_id_of(model), max_len_of(model))
+    number("smoothing", smoothing)
+    check_validation(validation, pad_id_of(model), max_len_of(model), patience, vocabularies_of(model))
     settings = settings_of(model) | {"dtype": str(next(model.parameters()).dtype)}
     settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
     if checkpoint is not None:
@@ -149,8 +155,9 @@ def evaluate(model, batches) -> Evaluation:
     pad_id, counts = pad_id_of(model), []
     check_padding(batches, pad_id)
     with evaluating(model):
-        for batch in batches:
-            source, inputs, labels = (tensor_of(ids, device_of(model)) for ids in teacher_forcing(batch))
+        for i, batch in enumerate(batches):
+            pair = pair_of(f"batch {i}", batch)
+            source, inputs, labels = (tensor_of(ids, device_of(model)) for ids in teacher_forcing(pair))
             logits = at_least_float32(model(source, inputs).logits)
             _, nll, n_tokens = cross_entropy(logits, labels, pad_id)
             right = ((logits.argmax(-1) == labels) & (labels != pad_id)).sum()

@@ -13,7 +13,13 @@ import translators
 from course_lib.checkpoints import FILE, alone_in, read_training, write_training
 from course_lib.weights import CheckpointError
 
-HOLDER = "import sys; from course_lib.checkpoints import alone_in\nwith alone_in(sys.argv[1]): print(1, flush=True); input()"
+HOLDER = """
+import sys
+from course_lib.checkpoints import alone_in
+with alone_in(sys.argv[1]):
+    print(1, flush=True)
+    input()
+"""
 
 
 @pytest.fixture(params=["torch", "tensorflow"])

@@ -242,7 +242,7 @@ def test_xla_gives_the_same_losses():
     [
         ({}, "training needs an end"),
         ({"steps": 0}, "steps must be positive"),
-        ({"epochs": 2, "patience": 0}, "patience must be positive"),
+        ({"epochs": 2, "patience": 0, "validation": translators.batches(10)(0)}, "patience must be positive"),
         ({"seconds": float("nan")}, "seconds must be positive"),
     ],
 )
