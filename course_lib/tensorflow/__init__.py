@@ -4,11 +4,19 @@ Each takes Keras's own `name`, `dtype` and `trainable` besides its arguments, an
 `keras.Input` as any other; the models have `compile`, `fit`, `evaluate`, `predict` and `export`.
 
 What Keras marks as padding, by `Embedding(mask_zero=True)` or `Masking`, is hidden, and marked for the next layer too.
+Arithmetic loses the mark: `x * 2.0` has none, `keras.layers.Rescaling(2.0)(x)` has.
 
-Three limits are Keras's own. `tf.train.Checkpoint` leaves out layers that stand in lists, as those of an encoder do:
-save a `.keras` file, a `.weights.h5` file or a SavedModel. A `Sequential` takes layers with one output: an
-`EncoderLayer` returns its weights too, so put it into a layer of your own whose `call` returns the first output. And
-within the scope of a `tf.distribute` strategy, which trains in threads of its own, `attention_dropout` must be 0.
+Five limits are Keras's own:
+
+- `tf.train.Checkpoint` leaves out layers that stand in lists, as those of an encoder do: save a `.keras` file, a
+  `.weights.h5` file or a SavedModel.
+- A `Sequential` takes layers with one output: an `EncoderLayer` returns its weights too, so put it into a layer of
+  your own whose `call` returns the first output.
+- `TimeDistributed` hands its mask (B, T) to the `call` of the layer in it, where ours is (..., T, S): in that layer of
+  your own, give ours `mask[:, None, None, :]`. As it comes, it would be read as (T, S) where B is T.
+- A quantized model is not opened from a `.keras` file: `save_weights`, and `load_weights` into a fresh model that is
+  quantized in the same way.
+- Within the scope of a `tf.distribute` strategy, which trains in threads of its own, `attention_dropout` must be 0.
 """
 
 from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports TensorFlow without the banner

@@ -35,7 +35,8 @@ class Checkpoint(Pretrained):
         if odd:
             raise ValueError(
                 f"{odd[0]} has no place in the file of a checkpoint, which holds BERT's own weights in floating point; "
-                'for quantized models and for layers of your own use `model.save("model.keras")`'
+                'for layers of your own use `model.save("model.keras")`; of a quantized model, '
+                '`model.save_weights("model.weights.h5")`, and load them into a fresh one that is quantized likewise'
             )
         return super().save_pretrained(folder)
 

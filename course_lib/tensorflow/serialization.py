@@ -17,6 +17,9 @@ OPTIONS = tuple(
 )
 
 
+_FROZEN = "trainable parts"  # of a config; with a space, so that it is nobody's argument
+
+
 class Absent(keras.KerasTensor):
     """A symbolic output in the place of a None: Keras knows outputs that are tensors only."""
 
@@ -30,6 +33,7 @@ class Portable:
     - The constructor takes Keras's `name`, `dtype` (also of all that it builds) and `trainable` besides its arguments.
     - `get_config` holds these and the constructor's arguments, so that `.keras` files, `keras.models.clone_model`,
       `copy.deepcopy` and pickle work. An attention function of your own must be registered with Keras for that.
+      Parts that were frozen, `model.bert.trainable = False`, stay frozen in all of these; Keras's own forget it.
     - A call with `keras.Input`s returns what one with tensors returns, None where nothing is.
     """
 
@@ -54,12 +58,15 @@ class Portable:
 
     def compute_output_spec(self, *args, **kwargs):
         """The symbolic outputs of a symbolic call."""
+        args, kwargs = keras.tree.map_structure(_dense, (args, kwargs))
         outputs = super().compute_output_spec(*args, **kwargs)
         return keras.tree.map_structure(lambda x: Absent() if x is None else x, outputs)
 
     def get_config(self) -> dict:
-        """The constructor's arguments, and Keras's own."""
-        return {**super().get_config(), **{name: _plain(value) for name, value in self._arguments.items()}}
+        """The constructor's arguments, and Keras's own; which parts are trained, where that is not as their whole."""
+        differ = {name: part.trainable for name, part, whole in _parts(self) if part.trainable != whole.trainable}
+        arguments = {name: _plain(value) for name, value in self._arguments.items()}
+        return {**super().get_config(), **arguments, **({_FROZEN: differ} if differ else {})}
 
     @classmethod
     def from_config(cls, config: dict):
@@ -77,6 +84,7 @@ def _recorded(init):
 
     @functools.wraps(init)
     def construct(self, *args, **kwargs):
+        differ = kwargs.pop(_FROZEN, {})  # here, as a subclass may have a from_config of its own
         given = {option.name: kwargs.pop(option.name) for option in options if option.name in kwargs}
         if type(self).__init__ is construct:  # else a subclass, whose own arguments count
             bound = signature.bind(self, *args, **kwargs)
@@ -101,9 +109,30 @@ def _recorded(init):
                 keras.config.set_dtype_policy(outer)
         if not given.get("trainable", True):
             self.trainable = False  # of every part; Keras's own argument would reach the outermost alone
+        if differ:
+            for name, part, _ in _parts(self):  # a whole comes before its parts, which follow it at first
+                part.trainable = differ.get(name, part.trainable)
 
     construct.__signature__ = signature.replace(parameters=[*parameters, *options])
     return construct
+
+
+def _parts(whole, prefix=""):
+    """Each layer that attributes and lists lead to, as (dotted name, layer, the layer it is a part of)."""
+    for attribute, value in vars(whole).items():
+        if attribute.startswith("_"):  # Keras's own book-keeping holds every layer once more
+            continue
+        several = isinstance(value, list)
+        for i, part in enumerate(value if several else [value]):
+            if isinstance(part, keras.layers.Layer):
+                name = f"{prefix}{attribute}.{i}" if several else prefix + attribute
+                yield name, part, whole
+                yield from _parts(part, name + ".")
+
+
+def _dense(x):
+    """A symbol that is marked as sparse without the mark, which Keras gives every symbol times a number."""
+    return keras.KerasTensor(x.shape, x.dtype) if isinstance(x, keras.KerasTensor) and x.sparse else x
 
 
 def _plain(value):

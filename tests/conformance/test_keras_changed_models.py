@@ -1,4 +1,7 @@
-"""Models with LoRA, in eight bits, with layers of other kinds, with our optimizer: states, files, decoding."""
+"""Models with LoRA, in eight bits, with frozen parts, other layers, our optimizer: states, files, decoding."""
+
+import copy
+import pickle
 
 import keras
 import numpy as np
@@ -71,9 +74,14 @@ def test_checkpoints_hold_all_or_are_refused(tmp_path):
     with pytest.raises(ValueError, match="kernel.* has no place in the file.*model.save"):
         More(BertConfig(13, **SIZES)).save_pretrained(tmp_path / "more")
     More.from_pretrained(tmp_path / "sum")  # the others stay fresh
-    with pytest.raises(ValueError, match="has no place in the file.*quantized"):
-        in_eight_bits(lib.BertModel(BertConfig(13, **SIZES))).save_pretrained(tmp_path / "bits")
+    bits = in_eight_bits(lib.BertModel(BertConfig(13, **SIZES)))
+    with pytest.raises(ValueError, match="has no place in the file.*quantized.*save_weights.*into a fresh one"):
+        bits.save_pretrained(tmp_path / "bits")
     assert [path.name for path in tmp_path.iterdir()] == ["sum"]
+    bits.save_weights(tmp_path / "bits.weights.h5")
+    fresh = in_eight_bits(lib.BertModel(BertConfig(13, **SIZES)))
+    fresh.load_weights(tmp_path / "bits.weights.h5")
+    assert error(fresh(IDS), bits(IDS)) < 1e-6
 
 
 class Others(keras.Model):
@@ -111,6 +119,73 @@ def test_a_state_holds_all_weights(make):
             variable.assign(variable + 1.0)
     lib.set_state(model, state)
     assert error(model(x), expected) < 1e-5
+
+
+def reopened(model, tmp_path):
+    model.save(tmp_path / "model.keras")
+    return keras.models.load_model(tmp_path / "model.keras")
+
+
+COPIES = {
+    "file": reopened,
+    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "deepcopy": lambda model, _: copy.deepcopy(model),
+    "clone": lambda model, _: keras.models.clone_model(model),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_frozen_parts_stay_frozen(name, tmp_path):
+    """In a copy of whatever kind: a whole with a frozen part, of which a part is trained; in a functional model, too.
+
+    And a part, whose whole is frozen, stays ready for the time when the whole is trained.
+    """
+    model = lib.BertForSequenceClassification(BertConfig(13, **SIZES))
+    model.bert.trainable = False
+    model.bert.encoder.layers[0].attention.trainable = True
+    model.bert.embeddings.token.trainable = False
+    inputs = keras.Input((None, 8))
+    layer = lib.FeedForward(8, 12)
+    layer.linear1.trainable = False
+    for whole in (model, keras.Model(inputs, layer(inputs))):
+        expected = [v.trainable for v in whole.variables]
+        assert len(set(expected)) == 2
+        assert [v.trainable for v in COPIES[name](whole, tmp_path).variables] == expected
+    model.trainable = False
+    other = COPIES[name](model, tmp_path)
+    assert other.get_config() == model.get_config() and not other.trainable_variables
+
+
+def test_a_frozen_part_is_no_argument_of_a_subclass():
+    """Such as of one that builds itself from a config in its own way."""
+
+    class Own(lib.FeedForward):
+        def __init__(self, width, **kwargs):
+            super().__init__(6, width, **kwargs)
+
+        @classmethod
+        def from_config(cls, config):
+            return cls(**config)
+
+    layer = Own(4)
+    assert layer.get_config().keys() == {"name", "trainable", "dtype", "width"}
+    layer.linear1.trainable = False
+    other = Own.from_config(layer.get_config())
+    assert [v.trainable for v in other.variables] == [False, False, True, True]
+
+
+def test_training_goes_on_with_a_frozen_part(tmp_path):
+    """A reopened model has the optimizer's state for the variables that it trains."""
+    model = lib.BertForSequenceClassification(BertConfig(13, **SIZES, dropout=0.0, attention_dropout=0.0))
+    model.bert.trainable = False
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.1), loss, run_eagerly=True)
+    model.fit(IDS, np.array([0, 1]), verbose=0)
+    other = reopened(model, tmp_path)
+    other.run_eagerly = True
+    for each in (model, other):
+        each.fit(IDS, np.array([0, 1]), verbose=0)
+    assert error(other(IDS).logits, model(IDS).logits) < 1e-6
 
 
 def test_a_model_with_our_optimizer_is_opened_again(tmp_path):
