@@ -16,7 +16,8 @@ class Fittable:
     `predict` returns them (a model without logits: a dict of its outputs). `export` writes what `predict` does.
 
     A model that takes a mask hides the padding, `config.pad_id`, in all of these when none is given. A mask of two
-    axes is one of the batch and its tokens there, (B, T), as Keras cuts all inputs along the batch.
+    axes is one of the batch and its tokens there, (B, T), and one of three has a row for each query, (B, T, S), as
+    Keras cuts all inputs along the batch.
     """
 
     def __call__(self, *args, **kwargs):
@@ -42,7 +43,17 @@ class Fittable:
         return {name: at_least_float32(x) for name, x in outputs._asdict().items() if x is not None}
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """The compiled loss of the logits."""
+        """The compiled loss of the logits.
+
+        Raises
+        ------
+        ValueError : a loss was compiled, and the model has no logits.
+        """
+        if self._compile_loss is not None and not hasattr(y_pred, "logits"):
+            raise ValueError(
+                f"{type(self).__name__} has no logits for a loss: train BertForSequenceClassification or "
+                "BertForMaskedLM, or a model around it, such as keras.Model(ids, head(model(ids).pooled))"
+            )
         return super().compute_loss(x, y, getattr(y_pred, "logits", y_pred), sample_weight, training)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
@@ -96,9 +107,19 @@ class Fittable:
             mask = x.get("mask")
             if mask is None:
                 x["mask"] = padding_mask(x["ids"], self.config.pad_id)
-            elif len(mask.shape) == 2:
-                x["mask"] = mask[:, None, None, :]
+            else:
+                x["mask"] = _of_four_axes(tf.convert_to_tensor(mask))
         return keras.utils.pack_x_y_sample_weight(x, y, weights)
+
+
+def _of_four_axes(mask):
+    """A mask (B, S), (B, T, S) or (B, H, T, S) as the last of these, with axes of 1 behind the first."""
+    if mask.shape.rank is not None:
+        return mask if mask.shape.rank == 4 else mask[(slice(None), *[None] * (4 - mask.shape.rank))]
+    # TensorFlow traces one function for masks of two and of four axes, which knows neither
+    shape = tf.shape(mask)
+    shape = tf.concat([shape[:1], tf.ones(4 - tf.rank(mask), shape.dtype), shape[1:]], 0)
+    return tf.ensure_shape(tf.reshape(mask, shape), (None,) * 4)
 
 
 class _Served(keras.Model):

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_ids
+from course_lib.tensorflow.masks import check_one_length
 from course_lib.tensorflow.serialization import Portable
 
 
@@ -101,8 +102,7 @@ def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", note: str = "")
     TypeError : ids that are not integers.
     ValueError : other axes, or ids outside 0 ... size - 1, when run eagerly; a compiled function cannot look.
     """
-    if isinstance(ids, tf.RaggedTensor):
-        raise TypeError(f"{name} must have one length; fill them up with padding, `ids.to_tensor(pad_id)`")
+    check_one_length(name, ids)
     ids = tf.convert_to_tensor(ids)
     low = high = 0
     if tf.executing_eagerly() and ids.dtype.is_integer:

@@ -22,6 +22,7 @@ def padding_mask(ids, pad_id: int = 0):
     ------
     ValueError : `ids` does not have the two axes (B, S).
     """
+    check_one_length("ids", ids)
     ids = ids if isinstance(ids, keras.KerasTensor) else tf.convert_to_tensor(ids)
     return masks.padding_mask(ids, pad_id)
 
@@ -50,3 +51,9 @@ def causal_mask(n_queries: int, n_keys: int | None = None):
             "positions inside of the compiled function: t = tf.range(tf.shape(x)[1]); mask = t <= t[:, None]"
         )
     return tf.constant(masks.causal_mask(n_queries, n_keys))
+
+
+def check_one_length(name: str, ids) -> None:
+    """Raise TypeError for a ragged tensor, with what to do."""
+    if isinstance(ids, tf.RaggedTensor):
+        raise TypeError(f"{name} must have one length; fill them up with padding, `ids.to_tensor(pad_id)`")

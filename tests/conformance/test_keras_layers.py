@@ -131,6 +131,15 @@ def test_half_precision_is_finite_and_close(name):
     assert error(called(other, inputs), expected) < 40 * ROUNDING["mixed_float16"]
 
 
+@pytest.mark.parametrize("name", ["Encoder", "FeedForward", "RNN", "SinusoidalPositions"])
+def test_symbols_that_keras_takes_for_sparse_are_dense(name):
+    """Keras takes every symbol times a number for sparse."""
+    _, layer, _ = made(name)
+    symbol = keras.Input((None, 6))
+    functional = keras.Model(symbol, tf.nest.flatten(layer(symbol * 2.0))[0])
+    assert error(functional(X), tf.nest.flatten(layer(tf.constant(X * 2.0)))[0]) < 2e-5
+
+
 def test_a_global_policy_is_the_default_and_an_argument_wins():
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
@@ -224,9 +233,9 @@ def test_keras_loop_hides_padding_and_takes_masks_and_segments():
         {"ids": IDS, "segments": segments},
         {"ids": IDS, "mask": real, "segments": segments},
         {"ids": IDS, "mask": real[:, None, None], "segments": segments},
+        {"ids": IDS, "mask": real[:, None], "segments": segments},
         (IDS, real, segments),
     ):
-        model.predict_function = None  # one traced for masks of two and of four axes knows neither
         assert_allclose(model.predict(inputs, verbose=0), expected, rtol=1e-4, atol=1e-5)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     expected_loss = loss(np.array([0, 2]), model.predict(IDS, verbose=0))
@@ -240,6 +249,25 @@ def test_keras_loop_hides_padding_and_takes_masks_and_segments():
     assert error(model(IDS.tolist()).logits, model(IDS).logits) < 1e-6
     outputs = lib.BertModel(SMALL).predict(IDS, verbose=0)
     assert {name: x.shape for name, x in outputs.items()} == {"last_hidden": (2, 4, 6), "pooled": (2, 6)}
+
+
+def test_a_model_without_logits_has_nothing_for_a_loss():
+    """But may have losses of its own."""
+    model = lib.BertModel(SMALL)
+    model.compile("sgd", "mse", run_eagerly=True)
+    for use in (model.fit, model.evaluate):
+        with pytest.raises(ValueError, match=r"BertModel has no logits for a loss.*BertForSeq.*model\(ids\).pooled"):
+            use(IDS, np.zeros((2, 6)), verbose=0)
+
+    class Own(lib.BertModel):
+        def call(self, ids, mask=None, segments=None, training=False):
+            outputs = super().call(ids, mask, segments, training=training)
+            self.add_loss(tf.reduce_mean(outputs.pooled**2))
+            return outputs
+
+    own = Own(SMALL)
+    own.compile("sgd", run_eagerly=True)
+    assert own.fit(IDS, verbose=0).history["loss"][0] > 0
 
 
 def test_export_serves_ids_alone_and_saved_models_have_a_signature(tmp_path):
@@ -351,6 +379,9 @@ def test_ids_are_checked_and_may_be_lists_or_arrays():
         model([1, 2, 3])
     with pytest.raises((TypeError, ValueError), match=r"(?s)ids must have one length.*to_tensor\(pad_id\)"):
         model(tf.ragged.constant([[1, 2], [3]]))
+    for use in (model.predict, lib.padding_mask):
+        with pytest.raises(TypeError, match=r"ids must have one length.*to_tensor\(pad_id\)"):
+            use(tf.ragged.constant([[1, 2], [3]]))
     with pytest.raises(ValueError, match="(?s)'input_ids' is no input of BertForSeq.*are ids, mask, segments"):
         model.predict({"input_ids": IDS}, verbose=0)
     with pytest.raises(ValueError, match="ids must lie in 0 ... 12, got ids from 2 to 13"):
