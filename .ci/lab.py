@@ -6,12 +6,16 @@ critical (the address is) come to the terminal, all else to a log file. One that
 
 import json
 import os
+import signal
 import sys
 import webbrowser
 from pathlib import Path
 
-from jupyter_core.paths import jupyter_runtime_dir
-from jupyter_server.serverapp import list_running_servers
+# The imports take seconds, and a traceback of them tells nobody anything.
+signal.signal(signal.SIGINT, lambda *_: os.write(2, b"\nInterrupted.\n") and os._exit(130))
+
+from jupyter_core.paths import jupyter_runtime_dir  # noqa: E402
+from jupyter_server.serverapp import list_running_servers  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 NOTEBOOKS = HERE.parent / "notebooks"
@@ -37,7 +41,7 @@ def log_to(file):
 
 
 def main(arguments):
-    """Open JupyterLab; return only if it runs already."""
+    """Open JupyterLab, and return when it has ended, or at once if it runs already."""
     address = None if arguments else running()
     if address:
         print(f"JupyterLab runs already: {address}\nCtrl-C in its own terminal stops it.")
@@ -52,7 +56,14 @@ def main(arguments):
     folders = [str(HERE / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
     quiet = f"--Application.logging_config={json.dumps(log_to(log))}"
-    os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", quiet, *arguments])
+    from jupyterlab.labapp import main as lab  # takes a second that the messages above need not wait for
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # JupyterLab stops its kernels first
+    try:
+        return lab([quiet, *arguments])
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -12,9 +12,14 @@ timings, widget state, the Python version and the kernel it happened to run on.
 import argparse
 import os
 import re
+import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+if __name__ == "__main__":  # the imports take a second, and a traceback of them tells nobody anything
+    signal.signal(signal.SIGINT, lambda *_: os.write(2, b"\nInterrupted.\n") and os._exit(130))
 
 import nbformat
 from nbclient import NotebookClient
@@ -49,11 +54,11 @@ def chosen(names: list[str], folder: Path = NOTEBOOKS) -> list[Path]:
 def run(path: Path, kernel: str = KERNELSPEC["name"], bar: tqdm | None = None) -> list[str]:
     """Execute one notebook, replace the file, and return what its cells wrote to stderr.
 
-    Raises CellExecutionError if a cell fails, DeadKernelError if its kernel dies.
+    Raises CellExecutionError if a cell fails, DeadKernelError if its kernel dies, KeyboardInterrupt for Ctrl-C.
     """
     notebook = nbformat.read(path, as_version=4)
     advance = (lambda **_: bar.update()) if bar is not None else None
-    NotebookClient(
+    client = NotebookClient(
         notebook,
         kernel_name=kernel,
         timeout=None,
@@ -62,7 +67,17 @@ def run(path: Path, kernel: str = KERNELSPEC["name"], bar: tqdm | None = None) -
         store_widget_state=False,
         coalesce_streams=True,
         on_cell_executed=advance,
-    ).execute()
+    )
+    with tempfile.TemporaryFile() as said:  # by the kernel itself, and its warnings need nobody's attention
+        try:
+            client.execute(stderr=said)
+        except BaseException:
+            # nbclient takes Ctrl-C for itself, stops the kernel, and then fails in one of several ways
+            if hasattr(client, "_async_cleanup_kernel_future"):
+                raise KeyboardInterrupt from None
+            said.seek(0)
+            os.write(2, said.read())
+            raise
     complaints = tidy(notebook)
     replace(path, nbformat.writes(notebook) + "\n")
     return complaints
@@ -138,4 +153,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())

@@ -2,6 +2,11 @@
 
 import importlib.util
 import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -97,3 +102,30 @@ def test_notebooks_are_chosen_by_name_or_its_beginning(tmp_path):
 def test_a_name_that_fits_nothing_ends_in_one_sentence(capsys):
     assert execute.main(["no-such-lecture"]) == 2
     assert capsys.readouterr().err.startswith("'no-such-lecture' names 0 notebooks; choose among: ")
+
+
+@pytest.mark.parametrize("moment", ["imports", "run"])
+def test_an_interrupted_command_ends_in_one_line(tmp_path, moment):
+    """While a library is imported, and while a cell runs: the notebook is as it was."""
+    begun = tmp_path / "begun"
+    for name in ("tests", "notebooks", "slow"):
+        (tmp_path / name).mkdir()
+    shutil.copy(SCRIPT, tmp_path / "tests")
+    wait = f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
+    path = write(tmp_path / "notebooks" / "01-first.ipynb", wait)
+    before = path.read_bytes()
+    if moment == "imports":
+        (tmp_path / "slow" / "nbformat.py").write_text(wait)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "slow")}
+    command = [sys.executable, tmp_path / "tests" / "execute.py"]
+    process = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    while not begun.exists():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate()[0].strip()
+    assert process.returncode == 130
+    assert said == ("Interrupted." if moment == "imports" else "01-first was interrupted and is left as it was.")
+    assert path.read_bytes() == before

@@ -49,3 +49,24 @@ def test_what_jupyterlab_refuses_comes_to_the_terminal(environment):
         [sys.executable, SCRIPT, "--ServerApp.port=many"], env=environment, capture_output=True, text=True, check=False
     )
     assert refused.returncode != 0 and "many" in refused.stdout + refused.stderr
+
+
+@pytest.mark.parametrize("module", ["jupyter_server", "jupyterlab"])
+def test_an_interruption_before_jupyterlab_runs_ends_in_one_line(environment, tmp_path, module):
+    begun = tmp_path / "begun"
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / f"{module}.py").write_text(
+        f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, SCRIPT, "--no-browser"],
+        env=environment | {"PYTHONPATH": str(tmp_path / "slow")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not begun.exists():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert (process.communicate()[1].strip(), process.returncode) == ("Interrupted.", 130)

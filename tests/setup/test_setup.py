@@ -174,7 +174,8 @@ def test_a_chosen_python_that_is_a_shim_of_nothing_is_quoted(checkout):
 
 def test_a_chosen_python_that_is_not_there(checkout):
     checkout.program("python3.12", "exit 0")
-    assert advice(checkout.setup(PYTHON="python3.99")).startswith("There is no program python3.99: give PYTHON= ")
+    for wrong in ("python3.99", ".", "cd", str(checkout.folder)):
+        assert advice(checkout.setup(PYTHON=wrong)).startswith(f"There is no program {wrong}: give PYTHON= ")
 
 
 def test_a_chosen_python_in_a_folder_with_a_space(checkout):
