@@ -5,4 +5,6 @@ try:
 except ModuleNotFoundError:
     from course_lib import _triton_first
 
+__version__ = "0.1.0"  # here alone; pyproject.toml reads it
+
 _triton_first.install()  # before anything imports TensorFlow

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import course_lib
+
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", "book/set-up.md"]
 
@@ -49,7 +51,7 @@ def test_the_picture_of_the_readme_is_that_of_the_welcome_page():
 def test_version_and_licences_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["version"] == project["version"]
+    assert citation["version"] == course_lib.__version__
     assert citation["license"][0] == project["license"] == "BSD-3-Clause"
     assert (ROOT / "LICENSE").read_text().startswith("BSD 3-Clause License")
     assert "Creative Commons Attribution 4.0 International Public License" in (ROOT / "LICENSE-text").read_text()
