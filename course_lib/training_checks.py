@@ -10,6 +10,8 @@ import numpy as np
 from course_lib.checks import check_ids
 from course_lib.weights import CheckpointError
 
+KERAS_OWN = ("name", "trainable", "dtype")  # arguments of every layer; the second of two models has another name
+
 
 def settings_of(model) -> dict:
     """What decides over a model's training besides its weights: the numbers, the names and the Nones of its config.
@@ -21,7 +23,8 @@ def settings_of(model) -> dict:
     config = getattr(model, "config", None)
     if config is None:
         names = [*inspect.signature(type(model).__init__).parameters, "dropout"]
-        found = {name: _named(getattr(model, name)) for name in names if name != "self" and hasattr(model, name)}
+        names = [name for name in names if name not in ("self", *KERAS_OWN) and hasattr(model, name)]
+        found = {name: _named(getattr(model, name)) for name in names}
     else:
         found = config if isinstance(config, Mapping) else getattr(config, "__dict__", {})
     kinds = bool | int | float | str | np.number | None

@@ -80,6 +80,12 @@ def test_a_model_that_computes_otherwise_from_the_same_weights(library, tmp_path
         resume(library, tmp_path, make(library, **after))
 
 
+def test_a_second_model_of_the_same_class_goes_on(library, tmp_path):
+    """Keras gives each one a name of its own."""
+    resume(library, tmp_path, recurrent(library, score="dot"), steps=1)
+    assert len(resume(library, tmp_path, recurrent(library, score="dot")).loss) == 2
+
+
 def with_other(change):
     plain = translators.batches()
     return lambda epoch: [change(*batch[:2]) for batch in plain(epoch)]
