@@ -34,19 +34,26 @@ def check_weights(weights: Mapping[str, np.ndarray], more: str = "") -> None:
 
 
 class Losses:
-    """The losses of a training, which are looked at every few updates only; errors as for `fetched`."""
+    """The losses of a training, which are looked at every few updates only; errors as for `fetched`.
 
-    def __init__(self):
-        self._known, self._pending = [], []
+    `known` are numbers, those of the first updates; `pending` may be tensors on any device, those of the last ones.
+    """
 
-    def append(self, loss) -> None:
-        """Add the loss of an update, a number or a tensor on any device."""
-        self._pending.append(loss)
-        if len(self._pending) >= FLUSH:
-            self.numbers()
+    def __init__(self, known=()):
+        self.known, self.pending = list(known), []
+
+    def append(self, loss, more: str = "") -> None:
+        """Add the loss of an update, a number or a tensor on any device; `more` ends the message of an error."""
+        self.pending.append(loss)
+        if len(self.pending) >= FLUSH:
+            self.fetch(more)
+
+    def fetch(self, more: str = "") -> None:
+        """Look at those that are not known yet."""
+        fresh, self.pending = self.pending, []
+        self.known += fetched(fresh, len(self.known), more)
 
     def numbers(self) -> np.ndarray:
         """All losses so far, float64 (n,)."""
-        fresh, self._pending = self._pending, []
-        self._known += fetched(fresh, len(self._known))
-        return np.array(self._known, dtype=np.float64)
+        self.fetch()
+        return np.array(self.known, dtype=np.float64)

@@ -1,5 +1,23 @@
 """Learning-rate schedules: the factor on the peak rate at each step of training."""
 
+from collections.abc import Callable
+
+from course_lib.training_checks import check_positive_or_zero
+
+
+def schedule_of(rate: float | Callable[[int], float]) -> Callable[[int], float]:
+    """A function of the step (0 for the first) that gives the rate, from one, or from a number that stays the same.
+
+    Raises
+    ------
+    TypeError : neither; for a function, when it is asked for a rate.
+    ValueError : a rate that is negative or not finite.
+    """
+    if callable(rate):
+        return lambda step: check_positive_or_zero(f"the rate at step {step}", rate(step))
+    constant = check_positive_or_zero("the rate", rate, ", or a function of the step")
+    return lambda step: constant
+
 
 def warmup_then_linear_decay(step, n_steps: int, warmup: int):
     """Rise linearly to 1 over `warmup` steps, then fall linearly to 0 at `n_steps` (Devlin et al. 2018, A.2).

@@ -61,13 +61,16 @@ def vocabularies_of(model) -> tuple[int | None, int | None]:
     return settings.get("source_vocab"), settings.get("target_vocab")
 
 
-def fingerprint(batches) -> int:
-    """A number that other batches, source ids (B, S) and target ids (B, T), do not have."""
-    found = 0
+def fingerprint(batches, found: int = 0) -> int:
+    """A number that other batches, whose first two parts count, do not have; goes on from `found`.
+
+    Integers of different kinds are the same numbers: source ids (B, S) and target ids (B, T) of any type.
+    """
     for batch in batches:
-        for ids in batch[:2]:
-            ids = np.ascontiguousarray(ids.cpu() if hasattr(ids, "detach") else ids, dtype=np.int64)  # PyTorch's, any
-            found = zlib.crc32(ids, zlib.crc32(str(ids.shape).encode(), found))
+        for part in batch[:2]:
+            part = np.asarray(part.cpu() if hasattr(part, "detach") else part)  # PyTorch's, on any device
+            part = np.ascontiguousarray(part, dtype=np.int64 if part.dtype.kind in "iu" else None)
+            found = zlib.crc32(part, zlib.crc32(str(part.shape).encode(), found))
     return found
 
 
@@ -186,10 +189,14 @@ def _int64(ids):
     return ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) else ids
 
 
-def check_validation(batches, pad_id: int, max_len: int | None = None, patience=None, sizes=(None, None)) -> None:
+def check_validation(batches, pad_id: int, max_len=None, patience=None, sizes=(None, None)) -> int | None:
     """Check held-out batches before the training begins; None is none, in which case there must be no `patience`.
 
     `sizes`: how many different tokens the source and the target have; None is unknown.
+
+    Returns
+    -------
+    Their fingerprint.
 
     Raises
     ------
@@ -200,7 +207,7 @@ def check_validation(batches, pad_id: int, max_len: int | None = None, patience=
     if batches is None:
         if patience is not None:
             raise ValueError("patience counts validations, and there is no validation; give held-out batches")
-        return
+        return None
     if not hasattr(batches, "__iter__") or iter(batches) is batches:
         raise TypeError(
             "validation must be a sequence of batches, which is read again at every validation, such as "
@@ -209,7 +216,7 @@ def check_validation(batches, pad_id: int, max_len: int | None = None, patience=
     if hasattr(batches, "__len__") and len(batches) == 0:
         raise ValueError("validation has no batches; give None to have none")
     check_padding(batches, pad_id)
-    any_token = False
+    found, any_token = 0, False
     for i, batch in enumerate(batches):
         source, target = pair_of(f"batch {i} of validation", batch)
         longest = max(source.shape[1], target.shape[1] - 1)
@@ -224,5 +231,7 @@ def check_validation(batches, pad_id: int, max_len: int | None = None, patience=
                 name = f"the {side} of batch {i} of validation"
                 check_ids(name, ids.shape, True, int(ids.min()), int(ids.max()), size)
         any_token = any_token or bool((ids[:, 1:] != pad_id).any())
+        found = fingerprint([batch], found)
     if not any_token:
         raise ValueError("validation has no target token besides padding")
+    return found

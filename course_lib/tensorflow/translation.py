@@ -7,16 +7,21 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from course_lib.bar import Bar
 from course_lib.checkpoints import part
+from course_lib.divergence import check_weights
+from course_lib.run import Limits, Run
+from course_lib.saving import VALIDATION, Saving
+from course_lib.schedules import schedule_of
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.state import _parameters, get_state, set_state
 from course_lib.tensorflow.training import check_model
-from course_lib.training import VALIDATION, Evaluation, History, Run, pad_id_of, teacher_forcing
+from course_lib.training import Evaluation, History, example_of, pad_id_of, teacher_forcing
 from course_lib.training_checks import (
+    check_limit,
     check_max_norm,
     check_padding,
     check_validation,
-    fingerprint,
     max_len_of,
     number,
     pair_of,
@@ -96,42 +101,41 @@ def train(
         included), or other frozen parameters.
     FloatingPointError : the training diverged.
     """
-    check_max_norm(max_norm)
-    number("smoothing", smoothing)
-    check_validation(validation, pad_id_of(model), max_len_of(model), patience, vocabularies_of(model))
     check_variables(model, saved=checkpoint is not None)
-    settings = settings_of(model) | {"dtype": model.dtype_policy.name}
-    settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
-    if checkpoint is not None:
-        settings[VALIDATION] = None if validation is None else fingerprint(validation)
-    limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
+    check_max_norm(max_norm)
+    check_limit("validate_every", validate_every)
+    pad_id = pad_id_of(model)
+    held_out = check_validation(validation, pad_id, max_len_of(model), patience, vocabularies_of(model))
+    settings = settings_of(model) | {"pad_id": pad_id, "dtype": model.dtype_policy.name, "clock": clock}
+    settings |= {"smoothing": number("smoothing", smoothing), "max_norm": max_norm, "seed": seed, VALIDATION: held_out}
     trainable = [name for name, variable, _ in _parameters(model) if getattr(variable, "trainable", True)]
-    saving = {"folder": checkpoint, "save_every": save_every, "settings": settings, "trainable": trainable}
-    watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
-    run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
-    with run:
-        saved = run.resume()
+    rate_at = schedule_of(rate)
+    run = Run(batches, Limits(epochs, steps, seconds, patience), clock, pad_id)
+    saving = Saving(checkpoint, save_every, settings, trainable, rate_at)
+    with run, saving, Bar(progress) as bar:
+        saved = saving.resume(run)
         optimizer = make_optimizer(model)
-        step = make_train_step(model, optimizer, smoothing, max_norm, jit_compile)
-        random_state = seeded(step, seed)
+        train_step = make_train_step(model, optimizer, smoothing, max_norm, jit_compile)
+        random_state = seeded(train_step, seed)
         measure = make_measure(model) if validation is not None else None
         if saved is not None:
             restore(model, optimizer, random_state, saved)
         try:
-            for batch in run:
-                optimizer.learning_rate.assign(run.rate())
-                run.record(step(*map(tf.convert_to_tensor, batch)))
-                validate = validation is not None and run.validation_is_due()
-                if validate or run.saving_is_due():
+            for batch in run:  # until a limit is reached
+                example, n_tokens = example_of(run.place(), batch, pad_id)
+                optimizer.learning_rate.assign(rate_at(run.step))
+                loss = train_step(*map(tf.convert_to_tensor, example))
+                run.record(loss, n_tokens)
+                if validation is not None and run.is_due(validate_every):
                     with run.paused():
-                        if validate:
-                            _, nll, accuracy = evaluate(model, validation, measure)
-                            run.validated(nll, accuracy, lambda: get_state(model))
-                        if run.saving_is_due():
-                            run.save(snapshot(model, optimizer, random_state))
-            if run.saving_is_due():  # interrupted between two updates
-                run.save(snapshot(model, optimizer, random_state))
-            run.check_weights({variable.path: variable.numpy() for variable in model.trainable_variables})
+                        run.validated(evaluate(model, validation, measure), lambda: get_state(model))
+                if saving.is_due(run):
+                    with run.paused():
+                        saving.save(run, snapshot(model, optimizer, random_state))
+                bar.show(run)
+            if saving.is_due(run):  # interrupted between two updates
+                saving.save(run, snapshot(model, optimizer, random_state))
+            check_weights({variable.path: variable.numpy() for variable in model.trainable_variables}, run.kept())
         finally:
             if run.best is not None:
                 set_state(model, run.best_weights)

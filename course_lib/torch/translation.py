@@ -7,17 +7,22 @@ import numpy as np
 import torch
 from torch import nn
 
+from course_lib.bar import Bar
 from course_lib.checkpoints import part
+from course_lib.divergence import check_weights
+from course_lib.run import Limits, Run
+from course_lib.saving import VALIDATION, Saving
+from course_lib.schedules import schedule_of
 from course_lib.torch.layers import evaluating, tensor_of
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.state import _get_buffers, _parameters, _plain, _set_buffers, get_state, set_state
 from course_lib.torch.training import at_least_float32, check_model, device_of, recasting
-from course_lib.training import VALIDATION, Evaluation, History, Run, pad_id_of, teacher_forcing
+from course_lib.training import Evaluation, History, example_of, pad_id_of, teacher_forcing
 from course_lib.training_checks import (
+    check_limit,
     check_max_norm,
     check_padding,
     check_validation,
-    fingerprint,
     max_len_of,
     number,
     pair_of,
@@ -87,45 +92,42 @@ def train(
     """
     check_model(model)
     check_max_norm(max_norm)
-    number("smoothing", smoothing)
-    check_validation(validation, pad_id_of(model), max_len_of(model), patience, vocabularies_of(model))
-    settings = settings_of(model) | {"dtype": str(next(model.parameters()).dtype)}
-    settings |= {"smoothing": smoothing, "max_norm": max_norm, "seed": seed}
-    if checkpoint is not None:
-        settings[VALIDATION] = None if validation is None else fingerprint(validation)
-    limits = {"epochs": epochs, "steps": steps, "seconds": seconds, "patience": patience}
+    check_limit("validate_every", validate_every)
+    pad_id = pad_id_of(model)
+    held_out = check_validation(validation, pad_id, max_len_of(model), patience, vocabularies_of(model))
+    settings = settings_of(model) | {"pad_id": pad_id, "dtype": str(next(model.parameters()).dtype), "clock": clock}
+    settings |= {"smoothing": number("smoothing", smoothing), "max_norm": max_norm, "seed": seed, VALIDATION: held_out}
     trainable = [name for name, weight in _parameters(model).items() if weight.requires_grad]
-    saving = {"folder": checkpoint, "save_every": save_every, "settings": settings, "trainable": trainable}
-    watching = {"validate_every": validate_every, "progress": progress, "clock": clock, "rate": rate}
-    run = Run(batches, pad_id_of(model), **limits, **saving, **watching)
-    with run:
+    rate_at = schedule_of(rate)
+    run = Run(batches, Limits(epochs, steps, seconds, patience), clock, pad_id)
+    saving = Saving(checkpoint, save_every, settings, trainable, rate_at)
+    with run, saving, Bar(progress) as bar:
         optimizer = make_optimizer(model)
         torch.manual_seed(seed)
-        if (saved := run.resume()) is not None:
+        if (saved := saving.resume(run)) is not None:
             restore(model, optimizer, saved)
         model.train()
         try:
-            for batch in run:
+            for batch in run:  # until a limit is reached
+                example, n_tokens = example_of(run.place(), batch, pad_id)
                 for group in optimizer.param_groups:
-                    group["lr"] = run.rate()
-                run.record(train_step(model, optimizer, batch, smoothing, max_norm))
-                validate = validation is not None and run.validation_is_due()
-                if validate or run.saving_is_due():
+                    group["lr"] = rate_at(run.step)
+                loss = train_step(model, optimizer, example, smoothing, max_norm)
+                run.record(loss, n_tokens)
+                if validation is not None and run.is_due(validate_every):
                     with run.paused():
-                        if validate:
-                            _, nll, accuracy = evaluate(model, validation)
-                            run.validated(nll, accuracy, lambda: get_state(model) | _get_buffers(model))
-                        if run.saving_is_due():
-                            run.save(snapshot(model, optimizer))
-            if run.saving_is_due():  # interrupted between two updates
-                run.save(snapshot(model, optimizer))
-            run.check_weights(get_state(model))
+                        run.validated(evaluate(model, validation), lambda: _weights(model))
+                if saving.is_due(run):
+                    with run.paused():
+                        saving.save(run, snapshot(model, optimizer))
+                bar.show(run)
+            if saving.is_due(run):  # interrupted between two updates
+                saving.save(run, snapshot(model, optimizer))
+            check_weights(get_state(model), run.kept())
         finally:
             model.eval()
             if run.best is not None:
-                buffers = _get_buffers(model)
-                set_state(model, {name: value for name, value in run.best_weights.items() if name not in buffers})
-                _set_buffers(model, run.best_weights)
+                _set_weights(model, run.best_weights)
     return run.history()
 
 
@@ -193,3 +195,13 @@ def restore(model, optimizer, arrays) -> None:
     torch.set_rng_state(torch.from_numpy(arrays["random.cpu"].copy()))
     if "random.cuda" in arrays and device_of(model).type == "cuda":
         torch.cuda.set_rng_state(torch.from_numpy(arrays["random.cuda"].copy()), device_of(model))
+
+
+def _weights(model) -> dict[str, np.ndarray]:
+    return get_state(model) | _get_buffers(model)
+
+
+def _set_weights(model, weights) -> None:
+    buffers = _get_buffers(model)
+    set_state(model, {name: value for name, value in weights.items() if name not in buffers})
+    _set_buffers(model, weights)

@@ -11,7 +11,9 @@ import translators
 from numpy.testing import assert_allclose
 
 from course_lib.checkpoints import read_training
-from course_lib.training import Evaluation, Run
+from course_lib.run import Limits, Run
+from course_lib.saving import Saving
+from course_lib.training import Evaluation
 
 NAN = float("nan")
 
@@ -79,15 +81,15 @@ def test_a_loss_that_is_no_number_ends_the_training_and_the_best_is_kept(library
 
 
 def test_weights_that_are_no_numbers_are_not_saved(tmp_path):
-    run = Run(translators.batches(), 0, steps=3, folder=tmp_path, save_every=0, progress=False)
-    with run:
+    run, saving = Run(translators.batches(), Limits(steps=3)), Saving(tmp_path, every=0)
+    with run, saving:
         for step, _ in enumerate(run):
-            run.record(1.0)
+            run.record(1.0, 1)
             if step == 0:
-                run.save({"model.a": np.ones(2)})
+                saving.save(run, {"model.a": np.ones(2)})
             else:
                 with pytest.raises(FloatingPointError, match=r"a is not finite.*after update 1"):
-                    run.save({"model.a": np.array([1.0, NAN])})
+                    saving.save(run, {"model.a": np.array([1.0, NAN])})
     assert read_training(tmp_path)[1]["step"] == 1
 
 

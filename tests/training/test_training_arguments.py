@@ -9,10 +9,11 @@ import translators
 from numpy.testing import assert_allclose, assert_array_equal
 
 import course_lib.tensorflow
+from course_lib.bar import Bar
 from course_lib.batching import Batches, PairBatches, padded
 from course_lib.config import TransformerConfig
 from course_lib.outputs import MaskedLMOutput
-from course_lib.training import Run
+from course_lib.run import Limits, Run
 from course_lib.training_checks import settings_of
 
 NAN, INF = float("nan"), float("inf")
@@ -158,13 +159,15 @@ def test_lists_of_ids_are_taken():
 def test_with_a_limit_of_time_the_bar_knows_its_end(capsys):
     """2 s an update, so that 15 updates go into 30 s; the fewest updates of several limits count."""
     for limits, expected in (({"seconds": 30.0}, 15), ({"seconds": 30.0, "steps": 12}, 12), ({"seconds": 1e9}, None)):
-        now = [0.0]
-        run, seen = Run(translators.batches(), 0, **{"epochs": 4, **limits}, clock=lambda: now[0]), []  # noqa: B023
-        with run:
+        now, seen = [0.0], []
+        run = Run(translators.batches(), Limits(**{"epochs": 4, **limits}), clock=lambda: now[0])  # noqa: B023
+        with run, Bar() as bar:
             for _ in run:
                 now[0] += 2.0
-                run.record(1.0)
-                seen.append(run.bar.total)
+                run.record(1.0, 5)
+                bar.show(run)
+                seen.append(bar.bar.total)
+        assert bar.bar.n == len(seen) and "loss 1.000, 2 tokens/s" in str(bar.bar)
         assert seen[10] == (expected or 24) and seen[-1] == len(seen) == (expected or 24)
 
 
