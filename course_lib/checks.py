@@ -7,14 +7,18 @@ The checks look at shapes and dtypes only and know no framework. An axis whose l
 from numbers import Integral
 
 
-def check_attention(q_shape, k_shape, v_shape, mask_shape=None, mask_dtype=None) -> None:
+def check_attention(q_shape, k_shape, v_shape, mask=None, bias=None, dropout=0.0, scale=None, causal=False) -> None:
     """Check the arguments of attention: q (..., T, d_k), k (..., S, d_k), v (..., S, d_v).
+
+    k and v may have fewer heads than q, (B, H / n, S, d): n heads of queries that follow each other share one.
 
     Raises
     ------
-    ValueError : axes that do not fit, or a mask that does not broadcast to (..., T, S).
-    TypeError : a mask that is not boolean.
+    ValueError : axes that do not fit, a mask or a bias that does not broadcast to (..., T, S), a dropout outside
+        [0, 1), a scale that is not positive, causal attention to fewer keys than queries.
+    TypeError : a mask that is not boolean, or a bias that is.
     """
+    check_dropout(dropout)
     q, k, v = tuple(q_shape), tuple(k_shape), tuple(v_shape)
     if min(len(q), len(k), len(v)) < 2:
         raise ValueError(f"q, k and v need at least the two axes (length, features); got {_show_all(q, k, v)}")
@@ -24,10 +28,23 @@ def check_attention(q_shape, k_shape, v_shape, mask_shape=None, mask_dtype=None)
         raise ValueError(f"queries and keys need the same number of features (last axis); got {_show_all(q, k, v)}")
     if not _same(k[-2], v[-2]):
         raise ValueError(f"there must be one value for each key (axis -2 of k and v); got {_show_all(q, k, v)}")
-    if not all(_same(a, b) and _same(a, c) for a, b, c in zip(q[:-2], k[:-2], v[:-2], strict=True)):
+    n_shared = 1 if len(q) > 3 else 0  # axes that may differ: with less than four, the first one is no head
+    first, heads = slice(0, len(q) - 2 - n_shared), slice(len(q) - 2 - n_shared, len(q) - 2)
+    if not all(map(_same, q[first], k[first])) or not all(map(_same, k[:-2], v[:-2])):
         raise ValueError(f"q, k and v need the same leading axes (batch, heads); got {_show_all(q, k, v)}")
-    if mask_shape is not None:
-        check_mask(mask_shape, mask_dtype, (*q[:-1], k[-2]))
+    if not all(_same(a, b) or b and a % b == 0 for a, b in zip(q[heads], k[heads], strict=True)):
+        raise ValueError(
+            f"q needs as many heads (axis -3) as k and v, or a multiple of them; got {_show_all(q, k, v)}"
+        )
+    scores = (*q[:-1], k[-2])
+    if mask is not None:
+        check_mask(mask.shape, getattr(mask.dtype, "name", mask.dtype), scores)
+    if bias is not None:
+        check_bias(bias.shape, bias.dtype, scores)
+    if scale is not None:
+        check_positive("scale", scale)
+    if causal and None not in scores[-2:]:
+        check_causal(*scores[-2:])
 
 
 def check_mask(mask_shape, mask_dtype, scores_shape) -> None:
@@ -38,15 +55,25 @@ def check_mask(mask_shape, mask_dtype, scores_shape) -> None:
     TypeError : the mask is not boolean (a float or additive mask, 0/1 integers).
     ValueError : the mask does not broadcast to `scores_shape`.
     """
-    if "bool" not in str(mask_dtype):
+    if not _is_boolean(mask_dtype):
         raise TypeError(
             f"the mask must be boolean with True = may attend, got {mask_dtype}; turn 0/1 into booleans with "
             "`mask != 0`, and an additive mask (0 and -inf) with `mask == 0`"
         )
-    mask, scores = tuple(mask_shape), tuple(scores_shape)
-    padded = (1,) * (len(scores) - len(mask)) + mask
-    if len(mask) > len(scores) or not all(m == 1 or _same(m, s) for m, s in zip(padded, scores, strict=True)):
-        raise ValueError(f"a mask of shape {_show(mask)} does not broadcast to the scores {_show(scores)}")
+    _check_broadcast("mask", mask_shape, scores_shape)
+
+
+def check_bias(bias_shape, bias_dtype, scores_shape) -> None:
+    """Check that a bias is a number for each score: it broadcasts to the shape of the scores.
+
+    Raises
+    ------
+    TypeError : a boolean bias.
+    ValueError : the bias does not broadcast to `scores_shape`.
+    """
+    if _is_boolean(bias_dtype):
+        raise TypeError("the bias is added to the scores and must be numbers, got bool; give a mask as `mask=`")
+    _check_broadcast("bias", bias_shape, scores_shape)
 
 
 def check_mask_of_ids(mask, ids_shape) -> None:
@@ -72,11 +99,15 @@ def check_dropout(dropout: float) -> None:
         raise ValueError(f"dropout is a probability in [0, 1), got {dropout}")
 
 
-def check_heads(d_model: int, n_heads: int) -> int:
-    """Return d_head = d_model / n_heads; raise ValueError when the heads do not divide d_model."""
-    if n_heads < 1 or d_model < 1 or d_model % n_heads:
+def check_heads(d_model: int, n_heads: int, n_kv_heads: int | None = None, d_head: int | None = None) -> int:
+    """Return d_head, d_model / n_heads unless given; raise ValueError where the heads do not divide what they share."""
+    if d_head is None and (n_heads < 1 or d_model < 1 or d_model % n_heads):
         raise ValueError(f"d_model must be a positive multiple of n_heads, got d_model={d_model}, n_heads={n_heads}")
-    return d_model // n_heads
+    if n_kv_heads is not None and (n_kv_heads < 1 or n_heads % n_kv_heads):
+        raise ValueError(
+            f"n_heads must be a positive multiple of n_kv_heads, got n_heads={n_heads}, n_kv_heads={n_kv_heads}"
+        )
+    return d_model // n_heads if d_head is None else d_head
 
 
 def check_features(name: str, shape, n_features: int) -> None:
@@ -248,6 +279,17 @@ def check_continuation(ids_shape, n_rows: int, n_read: int) -> None:
         raise ValueError(f"ids must have shape ({n_rows}, t), got {_show(shape)}; `reorder` chooses other rows")
     if shape[1] <= n_read:
         raise ValueError(f"{n_read} tokens of each row are read already, so ids need more; got {_show(shape)}")
+
+
+def _is_boolean(dtype) -> bool:
+    return "bool" in str(dtype)
+
+
+def _check_broadcast(name, shape, scores_shape):
+    shape, scores = tuple(shape), tuple(scores_shape)
+    padded = (1,) * (len(scores) - len(shape)) + shape
+    if len(shape) > len(scores) or not all(n == 1 or _same(n, s) for n, s in zip(padded, scores, strict=True)):
+        raise ValueError(f"a {name} of shape {_show(shape)} does not broadcast to the scores {_show(scores)}")
 
 
 def _same(a, b) -> bool:

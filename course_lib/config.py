@@ -1,14 +1,19 @@
 """The sizes of the models, as frozen dataclasses, and the border to Hugging Face's config.json."""
 
-import math
 from dataclasses import dataclass, fields
-from numbers import Integral, Real
-
-import numpy as np
 
 from course_lib.checks import check_choice, check_even, check_heads
+from course_lib.models.blocks import ACTIVATIONS, BlockConfig
+from course_lib.models.fields import (
+    check_dropouts,
+    check_norm_eps,
+    check_pad_id,
+    check_sizes,
+    check_switches,
+    is_number,
+    make_plain,
+)
 
-ACTIVATIONS = ("gelu", "relu")
 POSITIONS = ("sinusoidal", "learned", "rotary", None)
 PROBLEMS = (None, "single_label_classification", "multi_label_classification", "regression")
 
@@ -76,16 +81,16 @@ class BertConfig:
     problem_type: str | None = None  # what `transformers` trains a classifier for; kept, and nothing here reads it
 
     def __post_init__(self):
-        _make_plain(self)
-        _check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len", "n_segments", "n_classes")
+        make_plain(self)
+        check_sizes(self, "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len", "n_segments", "n_classes")
         check_heads(self.d_model, self.n_heads)
-        _check_dropouts(self, "dropout", "attention_dropout")
+        check_dropouts(self, "dropout", "attention_dropout")
         if self.classifier_dropout is not None:
-            _check_dropouts(self, "classifier_dropout")
-        _check_norm_eps(self.norm_eps)
-        if not _is_number(self.init_std) or self.init_std < 0:
+            check_dropouts(self, "classifier_dropout")
+        check_norm_eps(self.norm_eps)
+        if not is_number(self.init_std) or self.init_std < 0:
             raise ValueError(f"init_std is a standard deviation of 0 or more, got {self.init_std!r}")
-        _check_pad_id(self.pad_id, "vocab_size", self.vocab_size)
+        check_pad_id(self.pad_id, "vocab_size", self.vocab_size)
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("problem_type", self.problem_type, PROBLEMS)
         if self.labels is not None:
@@ -96,6 +101,19 @@ class BertConfig:
                 raise ValueError(
                     f"there are {len(self.labels)} labels for n_classes={self.n_classes}; give each class its name"
                 )
+
+    @property
+    def block(self) -> BlockConfig:
+        """Of which the encoder is built."""
+        return BlockConfig(
+            self.d_model,
+            self.n_heads,
+            self.d_ff,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            activation=self.activation,
+            norm_eps=self.norm_eps,
+        )
 
     @property
     def head_dropout(self) -> float:
@@ -179,15 +197,14 @@ class TransformerConfig:
     pad_id: int = 0
 
     def __post_init__(self):
-        _make_plain(self)
-        _check_sizes(self, "source_vocab", "target_vocab", "d_model", "n_layers", "n_heads", "d_ff", "max_len")
+        make_plain(self)
+        check_sizes(self, "source_vocab", "target_vocab", "d_model", "n_layers", "n_heads", "d_ff", "max_len")
         check_heads(self.d_model, self.n_heads)
-        _check_dropouts(self, "dropout", "attention_dropout")
-        _check_norm_eps(self.norm_eps)
-        _check_pad_id(self.pad_id, "source_vocab", self.source_vocab)
-        _check_pad_id(self.pad_id, "target_vocab", self.target_vocab)
-        for name in ("pre_norm", "share_embeddings", "tie_output"):
-            check_choice(name, getattr(self, name), (True, False))  # a text would count as True
+        check_dropouts(self, "dropout", "attention_dropout")
+        check_norm_eps(self.norm_eps)
+        check_pad_id(self.pad_id, "source_vocab", self.source_vocab)
+        check_pad_id(self.pad_id, "target_vocab", self.target_vocab)
+        check_switches(self, "pre_norm", "share_embeddings", "tie_output")
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("positions", self.positions, POSITIONS)
         if self.positions == "sinusoidal":
@@ -199,6 +216,21 @@ class TransformerConfig:
                 "embeddings can be shared when source and target have one vocabulary, got source_vocab="
                 f"{self.source_vocab} and target_vocab={self.target_vocab}"
             )
+
+    @property
+    def block(self) -> BlockConfig:
+        """Of which encoder and decoder are built."""
+        return BlockConfig(
+            self.d_model,
+            self.n_heads,
+            self.d_ff,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            activation=self.activation,
+            pre_norm=self.pre_norm,
+            norm_eps=self.norm_eps,
+            rotary_base=10000.0 if self.positions == "rotary" else None,
+        )
 
     @classmethod
     def preset(cls, name: str, source_vocab: int, target_vocab: int, **changes) -> "TransformerConfig":
@@ -215,42 +247,6 @@ class TransformerConfig:
         """
         check_choice("the preset", name, PRESETS)
         return cls(source_vocab, target_vocab, **{**PRESETS[name], **changes})
-
-
-def _make_plain(config) -> None:
-    """NumPy's numbers as Python's: equal, and a file of settings can hold them."""
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if isinstance(value, np.generic):
-            object.__setattr__(config, field.name, value.item())
-
-
-def _check_sizes(config, *names: str) -> None:
-    for name in names:
-        value = getattr(config, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be an integer of 1 or more, got {value!r}")
-
-
-def _check_dropouts(config, *names: str) -> None:
-    for name in names:
-        value = getattr(config, name)
-        if not _is_number(value) or not 0 <= value < 1:
-            raise ValueError(f"{name} is a probability in [0, 1), got {value!r}")
-
-
-def _check_norm_eps(value) -> None:
-    if not _is_number(value) or value <= 0:
-        raise ValueError(f"norm_eps is added to a variance and must be a small positive number, got {value!r}")
-
-
-def _check_pad_id(pad_id, name: str, size: int) -> None:
-    if isinstance(pad_id, bool) or not isinstance(pad_id, Integral) or not 0 <= pad_id < size:
-        raise ValueError(f"pad_id must be an id of the vocabulary, 0 ... {size - 1} for {name}={size}; got {pad_id!r}")
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _labels(id2label: dict) -> tuple[str, ...] | None:

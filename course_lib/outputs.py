@@ -80,6 +80,21 @@ class TransformerOutput(NamedTuple):
     cross_weights: tuple | None  # n_layers times (B, H, T, S)
 
 
+class TransformerMemory(NamedTuple):
+    """Of `Transformer.encode`: all that the decoder needs of the source."""
+
+    hidden: Any  # (B, S, d_model), the encoder's output
+    mask: Any  # boolean (B, 1, 1, S), True = a real token
+
+
+class TransformerState(NamedTuple):
+    """What a `Transformer` keeps of the t target tokens it has read; `step` adds to it."""
+
+    memory_mask: Any  # boolean (B, 1, 1, S), True = a real token of the source
+    mask: Any  # boolean (B, 1, 1, t), True = a real token of the target
+    caches: tuple  # a LayerCache for each layer
+
+
 class LossOutput(NamedTuple):
     """Of `cross_entropy`: numbers of the framework, without axes."""
 
@@ -103,6 +118,13 @@ class Seq2SeqMemory(NamedTuple):
     mask: Any  # boolean (B, 1, S), True = a real token
     summary: Any  # (B, d_hidden), the encoder's last states [forward, backward]
     state: tuple  # the decoder's first state, arrays (B, d_hidden)
+
+
+class Seq2SeqState(NamedTuple):
+    """What a `Seq2Seq` keeps of the tokens it has read; `step` replaces it."""
+
+    memory: Seq2SeqMemory
+    hidden: tuple  # the decoder's state, arrays (B, d_hidden)
 
 
 class Seq2SeqOutput(NamedTuple):

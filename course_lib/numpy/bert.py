@@ -5,10 +5,10 @@ import numpy as np
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.config import BertConfig
 from course_lib.numpy.attention import attention
+from course_lib.numpy.encoder import Encoder
 from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module, checked_ids
 from course_lib.numpy.positional import LearnedPositions
 from course_lib.numpy.state import get_state, set_state
-from course_lib.numpy.transformer import Encoder
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
 
@@ -53,17 +53,7 @@ class BertModel(Checkpoint, Module):
     def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
         self.config = config
         self.embeddings = BertEmbeddings(config)
-        self.encoder = Encoder(
-            config.n_layers,
-            config.d_model,
-            config.n_heads,
-            config.d_ff,
-            config.dropout,
-            config.attention_dropout,
-            config.activation,
-            norm_eps=config.norm_eps,
-            attention=attention,
-        )
+        self.encoder = Encoder(config.n_layers, config.block, attention)
         self.pooler = Linear(config.d_model, config.d_model) if pooler else None
         _initialise(self, config.init_std)
 

@@ -6,7 +6,6 @@ generator, which `np.random.seed` fixes; all are float64.
 """
 
 import numpy as np
-from scipy.special import erf
 
 from course_lib.checks import check_ids
 
@@ -18,13 +17,14 @@ class Module:
 class Linear(Module):
     """y = x W^T + b, with the weight as (d_out, d_in), as in PyTorch."""
 
-    def __init__(self, d_in: int, d_out: int):
+    def __init__(self, d_in: int, d_out: int, bias: bool = True):
         bound = d_in**-0.5
         self.weight = np.random.uniform(-bound, bound, (d_out, d_in))
-        self.bias = np.zeros(d_out)
+        self.bias = np.zeros(d_out) if bias else None
 
     def __call__(self, x):
-        return x @ self.weight.T + self.bias
+        product = x @ self.weight.T
+        return product if self.bias is None else product + self.bias
 
 
 class Embedding(Module):
@@ -66,8 +66,24 @@ class LayerNorm(Module):
         return self.weight * centred / np.sqrt(variance + self.eps) + self.bias
 
 
+class RMSNorm(Module):
+    """Mean square 1 over the last axis, then a learned scale (Zhang and Sennrich 2019, eq. 4)."""
+
+    def __init__(self, d_model: int, eps: float = 1e-5):
+        self.eps = eps
+        self.weight = np.ones(d_model)
+
+    def __call__(self, x):
+        return self.weight * x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + self.eps)
+
+
+NORMS = {"layer": LayerNorm, "rms": RMSNorm}
+
+
 def gelu(x):
     """x Phi(x) with the exact normal distribution (Hendrycks and Gimpel 2016, section 2)."""
+    from scipy.special import erf  # here, so that the library needs NumPy alone where nobody asks for this
+
     return x * (1.0 + erf(x / np.sqrt(2.0))) / 2.0
 
 

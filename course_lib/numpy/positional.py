@@ -20,11 +20,11 @@ class SinusoidalPositions(Module):
         # wrapped in a tuple: a bare array would count as a parameter
         self._table = (sinusoidal_table(max_len, d_model),)
 
-    def __call__(self, x):
-        """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""
+    def __call__(self, x, first=0):
+        """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""
         check_features("x", x.shape, self.d_model)
-        check_length(x.shape[1], self.max_len)
-        return x + self._table[0][: x.shape[1]]
+        check_length(first + x.shape[1], self.max_len)
+        return x + self._table[0][first : first + x.shape[1]]
 
 
 class LearnedPositions(Module):
@@ -37,11 +37,11 @@ class LearnedPositions(Module):
         self.d_model, self.max_len = d_model, max_len
         self.weight = np.random.normal(0.0, std, (max_len, d_model))
 
-    def __call__(self, x):
-        """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""
+    def __call__(self, x, first=0):
+        """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""
         check_features("x", x.shape, self.d_model)
-        check_length(x.shape[1], self.max_len)
-        return x + self.weight[: x.shape[1]]
+        check_length(first + x.shape[1], self.max_len)
+        return x + self.weight[first : first + x.shape[1]]
 
 
 def rotate(x, first: int = 0, base: float = 10000.0):
@@ -82,13 +82,13 @@ def rotary(attention, base: float = 10000.0):
 
     Returns
     -------
-    A function of (q, k, v, mask=None, dropout=0.0): q (..., T, d_k), k (..., S, d_k), v (..., S, d_v), as `attention`.
+    A function of q (..., T, d_k), k (..., S, d_k), v (..., S, d_v) and what else `attention` takes.
     """
 
     @made_by(rotary, attention, base)
-    def rotated(q, k, v, mask=None, dropout=0.0):
+    def rotated(q, k, v, mask=None, **options):
         first = k.shape[-2] - q.shape[-2]
-        return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, dropout)
+        return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, **options)
 
     return rotated
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_pairs
+from course_lib.checks import check_choice, check_dropout, check_halves, check_pairs
 from course_lib.numpy.alignment import SCORES, weighted_mean
+from course_lib.numpy.decoding import NextLogits
 from course_lib.numpy.layers import Embedding, Linear, Module, checked_ids
 from course_lib.numpy.rnn import CELLS, RNN, fused
-from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput
+from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
 
 
 class Seq2Seq(Module):
@@ -63,7 +64,7 @@ class Seq2Seq(Module):
         self.target_embedding = Embedding(target_vocab, d_model, d_model**-0.5)
         self.encoder = RNN(d_model, d_hidden // 2, cell, True, run)
         self.cell = CELLS[cell](d_model + d_hidden if order == "bahdanau" else d_model, d_hidden)
-        self.start = Linear(d_hidden, self.cell.n_states * d_hidden)
+        self.bridge = Linear(d_hidden, self.cell.n_states * d_hidden)
         self.score = None if score is None else SCORES[score](d_hidden, d_hidden)
         self.readout = Linear(d_hidden + d_model + d_hidden, d_model)
         self.out_proj = Linear(d_model, target_vocab)
@@ -90,7 +91,7 @@ class Seq2Seq(Module):
         check_pairs(memory.annotations.shape[:2], target_ids.shape)
         state, logits, weights = memory.state, [], []
         for t in range(target_ids.shape[1]):
-            logits_t, state, weights_t = self.step(target_ids[:, t], state, memory)
+            logits_t, state, weights_t = self.advance(target_ids[:, t], state, memory)
             logits.append(logits_t)
             weights.append(weights_t)
         return Seq2SeqOutput(np.stack(logits, axis=1), None if self.score is None else np.stack(weights, axis=1))
@@ -101,10 +102,21 @@ class Seq2Seq(Module):
         real = source_ids != self.pad_id
         annotations, last = self.encoder(self.source_embedding(source_ids), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
-        state = np.split(np.tanh(self.start(last[0])), self.cell.n_states, axis=-1)
+        state = np.split(np.tanh(self.bridge(last[0])), self.cell.n_states, axis=-1)
         return Seq2SeqMemory(annotations, keys, real[:, None], last[0], tuple(state))
 
-    def step(self, ids, state, memory):
+    def start(self, memory):
+        """The state before the first target token, for a Seq2SeqMemory."""
+        return Seq2SeqState(memory, memory.state)
+
+    def step(self, ids, state):
+        """Read new target tokens, integers (B, n) -> logits (B, target_vocab) of the one after them, the next state."""
+        memory, hidden = state
+        for t in range(ids.shape[1]):
+            logits, hidden, _ = self.advance(ids[:, t], hidden, memory)
+        return logits, Seq2SeqState(memory, hidden)
+
+    def advance(self, ids, state, memory):
         """One step from the decoder's own predictions.
 
         Parameters
@@ -142,44 +154,6 @@ class Seq2Seq(Module):
         """States, embeddings and contexts (..., features) -> logits (..., target_vocab)."""
         return self.out_proj(np.tanh(self.readout(np.concatenate([s, y, context], axis=-1))))
 
-    def next_logits(self, source_ids):
-        """The decoder as `course_lib.decoding` wants it: a `NextLogits` for the sources, integers (B, S)."""
-        return NextLogits(self, source_ids)
-
-
-class NextLogits:
-    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps its state.
-
-    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
-
-    Parameters
-    ----------
-    model : a `Seq2Seq`
-    source_ids : integers, shape (B, S)
-    """
-
-    def __init__(self, model, source_ids):
-        self.model = model
-        self.memory = model.encode(np.asarray(source_ids))
-        self.state, self.n_read = self.memory.state, 0
-
-    def __call__(self, ids):
-        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
-        ids = np.asarray(ids)
-        check_continuation(ids.shape, self.state[0].shape[0], self.n_read)
-        for t in range(self.n_read, ids.shape[1]):
-            logits, self.state, _ = self.model.step(ids[:, t], self.state, self.memory)
-        self.n_read = ids.shape[1]
-        return logits
-
-    def reorder(self, rows):
-        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
-        self.memory, self.state = _rows(self.memory, rows), _rows(self.state, rows)
-
-
-def _rows(value, rows):
-    if isinstance(value, Seq2SeqMemory):
-        return Seq2SeqMemory(*(_rows(part, rows) for part in value))
-    if isinstance(value, tuple):
-        return tuple(_rows(part, rows) for part in value)
-    return None if value is None else value[rows]
+    def next_logits(self, source_ids, cached: bool = True):
+        """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
+        return NextLogits(self, source_ids, cached)

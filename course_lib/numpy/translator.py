@@ -4,16 +4,17 @@ import math
 
 import numpy as np
 
-from course_lib.checks import check_continuation, check_pairs
+from course_lib.checks import check_pairs
 from course_lib.config import TransformerConfig
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.numpy.attention import attention
 from course_lib.numpy.decoder import Decoder
+from course_lib.numpy.decoding import NextLogits
+from course_lib.numpy.encoder import Encoder
 from course_lib.numpy.layers import Embedding, Linear, Module, checked_ids
-from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions, rotary
+from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions
 from course_lib.numpy.state import get_state, set_state
-from course_lib.numpy.transformer import Encoder
-from course_lib.outputs import LayerCache, TransformerOutput
+from course_lib.outputs import TransformerMemory, TransformerOutput, TransformerState
 from course_lib.translate import Translator, read_translator
 
 
@@ -39,11 +40,8 @@ class Transformer(Module):
         if not config.share_embeddings:
             self.target_embedding = Embedding(config.target_vocab, config.d_model, std)
         self.source_position, self.target_position = _positions(config), _positions(config)
-        to_itself = rotary(attention) if config.positions == "rotary" else attention
-        sizes = (config.n_layers, config.d_model, config.n_heads, config.d_ff, config.dropout)
-        sizes += (config.attention_dropout, config.activation, config.pre_norm, config.norm_eps)
-        self.encoder = Encoder(*sizes, to_itself)
-        self.decoder = Decoder(*sizes, attention, to_itself)
+        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.decoder = Decoder(config.n_layers, config.block, attention)
         self.out_proj = None if config.tie_output else Linear(config.d_model, config.target_vocab)
         for linear in _linear_layers(self):
             bound = math.sqrt(6.0 / sum(linear.weight.shape))
@@ -80,20 +78,38 @@ class Transformer(Module):
         """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
         return NextLogits(self, source_ids, cached)
 
+    def encode(self, source_ids):
+        """Read the source: integers (B, S) -> TransformerMemory; errors as for the call."""
+        ids = checked_ids("source_ids", source_ids, self.config.source_vocab)
+        mask = padding_mask(ids, self.config.pad_id)
+        return TransformerMemory(self.encoder(self.embed_source(ids), mask).last_hidden, mask)
+
+    def start(self, memory):
+        """The state before the first target token, for a TransformerMemory."""
+        return TransformerState(memory.mask, memory.mask[..., :0], self.decoder.start(memory.hidden))
+
+    def step(self, ids, state):
+        """Read new target tokens, integers (B, n) -> logits (B, target_vocab) of the one after them, the next state."""
+        ids = checked_ids("ids", ids, self.config.target_vocab)
+        mask = np.concatenate([state.mask, padding_mask(ids, self.config.pad_id)], axis=-1)  # (B, 1, 1, t + n)
+        n_new, n_read = ids.shape[1], mask.shape[-1]
+        x = self.embed_target(ids, n_read - n_new)
+        visible = mask if n_new == 1 else mask & causal_mask(n_new, n_read)
+        hidden, caches = self.decoder.step(x, state.caches, visible, state.memory_mask)
+        return self.predict_from(hidden[:, -1]), TransformerState(state.memory_mask, mask, caches)
+
     def embed_source(self, ids):
         """ids (B, S) -> (B, S, d_model): embeddings times sqrt(d_model), with positions."""
         return self._placed(self.source_embedding(ids), self.source_position)
 
-    def embed_target(self, ids):
-        """ids (B, T) -> (B, T, d_model), as `embed_source`."""
+    def embed_target(self, ids, first=0):
+        """ids (B, T), the tokens from place `first` on -> (B, T, d_model), as `embed_source`."""
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
-        return self._placed(table(ids), self.target_position)
+        return self._placed(table(ids), self.target_position, first)
 
-    def target_mask(self, ids, n_queries: int | None = None):
-        """Neither the future nor padding: ids (B, T) -> boolean (B, 1, n_queries, T) of the last ones (None: all)."""
-        length = ids.shape[1]
-        causal = causal_mask(length if n_queries is None else n_queries, length)
-        return padding_mask(ids, self.config.pad_id) & causal
+    def target_mask(self, ids):
+        """Neither the future nor padding: ids (B, T) -> boolean (B, 1, T, T)."""
+        return padding_mask(ids, self.config.pad_id) & causal_mask(ids.shape[1])
 
     def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""
@@ -102,50 +118,9 @@ class Transformer(Module):
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
         return hidden @ table.weight.T
 
-    def _placed(self, embedded, position):
+    def _placed(self, embedded, position, first=0):
         embedded = embedded * math.sqrt(self.config.d_model)
-        return embedded if position is None else position(embedded)
-
-
-class NextLogits:
-    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps the rest.
-
-    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
-
-    Parameters
-    ----------
-    model : a `Transformer`
-    source_ids : integers, shape (B, S)
-    cached : False computes all tokens anew at every call, the slow way to the same logits
-    """
-
-    def __init__(self, model, source_ids, cached: bool = True):
-        self.model, self.n_read = model, 0
-        ids = checked_ids("source_ids", source_ids, model.config.source_vocab)
-        self.memory_mask = padding_mask(ids, model.config.pad_id)
-        self.memory = model.encoder(model.embed_source(ids), self.memory_mask).last_hidden
-        self.caches = model.decoder.start(self.memory) if cached else None
-
-    def __call__(self, ids):
-        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
-        ids = np.asarray(ids)
-        check_continuation(ids.shape, self.memory.shape[0], self.n_read)
-        ids = checked_ids("ids", ids, self.model.config.target_vocab)
-        new = ids.shape[1] if self.caches is None else ids.shape[1] - self.n_read
-        x = self.model.embed_target(ids)[:, -new:]
-        mask = self.model.target_mask(ids, new)
-        if self.caches is None:
-            hidden = self.model.decoder(x, self.memory, mask, self.memory_mask).last_hidden
-        else:
-            hidden, self.caches = self.model.decoder.step(x, self.caches, mask, self.memory_mask)
-        self.n_read = ids.shape[1]
-        return self.model.predict_from(hidden[:, -1])
-
-    def reorder(self, rows):
-        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
-        self.memory, self.memory_mask = self.memory[rows], self.memory_mask[rows]
-        if self.caches is not None:
-            self.caches = tuple(LayerCache(*(part[rows] for part in cache)) for cache in self.caches)
+        return embedded if position is None else position(embedded, first)
 
 
 def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:

@@ -24,13 +24,14 @@ from course_lib.tensorflow.alignment import AdditiveScore, DotScore, GeneralScor
 from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.tensorflow.decoder import Decoder, DecoderLayer
+from course_lib.tensorflow.decoding import NextLogits
+from course_lib.tensorflow.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.masks import causal_mask, padding_mask
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
-from course_lib.tensorflow.seq2seq import NextLogits, Seq2Seq
+from course_lib.tensorflow.seq2seq import Seq2Seq
 from course_lib.tensorflow.state import get_state, set_state
-from course_lib.tensorflow.transformer import Encoder, EncoderLayer, FeedForward
 from course_lib.tensorflow.translator import Transformer, load_translator
 
 __all__ = [

@@ -8,6 +8,7 @@ import tensorflow as tf
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
 from course_lib.outputs import AttentionOutput
 from course_lib.tensorflow.layers import ExplicitMask, dense
+from course_lib.tensorflow.positional import rotate
 from course_lib.tensorflow.serialization import serializable
 
 
@@ -16,16 +17,20 @@ def softmax(scores):
     return tf.nn.softmax(scores, axis=-1)
 
 
-def attention(q, k, v, mask=None, dropout=0.0):
-    """softmax(q k^T / sqrt(d_k)) v: each query's weighted mean of the values (eq. 1).
+def attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False):
+    """softmax(q k^T / sqrt(d_k) + bias) v: each query's weighted mean of the values (eq. 1).
 
     Parameters
     ----------
     q : queries, shape (..., T, d_k)
-    k : keys, shape (..., S, d_k)
-    v : values, shape (..., S, d_v)
+    k : keys, shape (..., S, d_k); also of fewer heads, (B, H / n, S, d_k), each for n heads of queries that follow
+        each other (Ainslie et al. 2023)
+    v : values, shape (..., S, d_v), of as many heads as k
     mask : boolean, broadcastable to (..., T, S), True = may attend; None lets everyone attend to everyone
+    bias : numbers that are added to the scores, broadcastable to (..., T, S), such as those of ALiBi and of T5
     dropout : probability with which a weight is dropped now; the returned weights are those before it
+    scale : what q k^T is multiplied by, 1 / sqrt(d_k) when None
+    causal : hide the future besides, as `causal_mask(T, S)` does; `fused_attention` may do it without a mask
 
     Returns
     -------
@@ -34,11 +39,14 @@ def attention(q, k, v, mask=None, dropout=0.0):
 
     Raises
     ------
-    ValueError : axes that do not fit, a mask that does not broadcast, a dropout outside [0, 1).
-    TypeError : a mask that is not boolean.
+    ValueError : axes that do not fit, a mask or bias that does not broadcast, a dropout outside [0, 1), a scale that
+        is not positive, causal attention to fewer keys than queries.
+    TypeError : a mask that is not boolean, or a bias that is.
     """
-    q, k, v, mask = _checked(q, k, v, mask, dropout)
-    scores = tf.matmul(q, k, transpose_b=True) / math.sqrt(q.shape[-1])  # (..., T, S)
+    q, k, v, mask, bias = _prepared(q, k, v, mask, bias, dropout, scale, causal)
+    scores = tf.matmul(q, k, transpose_b=True) / (math.sqrt(q.shape[-1]) if scale is None else 1 / scale)  # (..., T, S)
+    if bias is not None:
+        scores += bias
     if mask is None:
         weights = softmax(scores)
     else:
@@ -46,7 +54,7 @@ def attention(q, k, v, mask=None, dropout=0.0):
     return AttentionOutput(tf.matmul(_drop(weights, dropout), v), weights)
 
 
-def fused_attention(q, k, v, mask=None, dropout=0.0):
+def fused_attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False):
     """The same numbers as `attention` by fewer passes over the (T, S) scores, without returning the weights.
 
     Parameters, errors and output as for `attention`; the weights are None.
@@ -55,12 +63,14 @@ def fused_attention(q, k, v, mask=None, dropout=0.0):
     context, and the gradient of softmax needs the sum over s of w_ts dL/dw_ts. That sum equals the product of the
     context's row with its own gradient, d_v terms for S (Dao et al. 2022, appendix B.2).
     """
-    q, k, v, mask = _checked(q, k, v, mask, dropout)
-    scale = 1.0 / math.sqrt(q.shape[-1])
+    q, k, v, mask, bias = _prepared(q, k, v, mask, bias, dropout, scale, causal)
+    scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
 
     @tf.custom_gradient
-    def attend(q, k, v):
+    def attend(q, k, v, *bias):
         scores = tf.matmul(q * scale, k, transpose_b=True)  # (..., T, S)
+        for term in bias:
+            scores += term
         if mask is not None:
             # half of the most negative number: a score may be added to it without an overflow
             scores += tf.where(mask, tf.zeros((), scores.dtype), scores.dtype.min / 2)
@@ -75,25 +85,36 @@ def fused_attention(q, k, v, mask=None, dropout=0.0):
             d_q = scale * tf.matmul(d_scores, k)
             d_k = _transposed_product(d_scores, q, scale)
             d_v = _transposed_product(weights * keep, scale * d_context, 1.0 / scale)
-            return d_q, d_k, d_v
+            return d_q, d_k, d_v, *(_summed(d_scores, term) for term in bias)
 
         return context, gradient
 
-    context = attend(q, k, v)
+    context = attend(q, k, v) if bias is None else attend(q, k, v, bias)
     if mask is not None:
         context *= tf.cast(tf.reduce_any(tf.experimental.numpy.atleast_1d(mask), -1, keepdims=True), context.dtype)
     return AttentionOutput(context, None)
 
 
-def _checked(q, k, v, mask, dropout):
-    check_dropout(dropout)
+def _prepared(q, k, v, mask, bias, dropout, scale, causal):
+    """Checked: keys and values for every head, a mask that hides the future if it shall, a bias in q's dtype."""
     q, k, v = tf.convert_to_tensor(q), tf.convert_to_tensor(k), tf.convert_to_tensor(v)
-    if mask is None:
-        check_attention(q.shape, k.shape, v.shape)
-        return q, k, v, None
-    mask = tf.convert_to_tensor(mask)
-    check_attention(q.shape, k.shape, v.shape, mask.shape, mask.dtype.name)
-    return q, k, v, mask
+    mask = None if mask is None else tf.convert_to_tensor(mask)
+    bias = None if bias is None else tf.convert_to_tensor(bias)
+    check_attention(q.shape, k.shape, v.shape, mask, bias, dropout, scale, causal)
+    if causal and q.shape[-2] != 1:  # the last of the keys may attend to all
+        n_queries, n_keys = tf.shape(q)[-2], tf.shape(k)[-2]
+        past = tf.range(n_keys) <= tf.range(n_keys - n_queries, n_keys)[:, None]
+        mask = past if mask is None else mask & past
+    if len(q.shape) > 3 and q.shape[-3] != k.shape[-3]:
+        n_sharing = q.shape[-3] // k.shape[-3]
+        k, v = tf.repeat(k, n_sharing, axis=-3), tf.repeat(v, n_sharing, axis=-3)
+    return q, k, v, mask, None if bias is None else tf.cast(bias, q.dtype)
+
+
+def _summed(d_scores, term):
+    """The gradient of a term that was broadcast to the scores: its share of each score, summed."""
+    _, axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(d_scores), s1=tf.shape(term))
+    return tf.reshape(tf.reduce_sum(d_scores, axes), tf.shape(term))
 
 
 def _transposed_product(large, small, factor):
@@ -124,25 +145,42 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
     n_heads : number of heads; divides d_model
     dropout : probability for the attention weights in training
     attention : the attention function, `attention` or `fused_attention`
+    n_kv_heads : heads of keys and values, each for n_heads / n_kv_heads heads of queries; n_heads when None
+    d_head : features of a head; d_model / n_heads when None
+    linear_bias : whether the four linear layers add a bias
+    scale : what q k^T is multiplied by; 1 / sqrt(d_head) when None
+    rotary_base : of rotary positions, 10000 as a rule; None for none. For self-attention only
 
     Raises
     ------
-    ValueError : n_heads does not divide d_model, or a dropout outside [0, 1).
+    ValueError : n_heads does not divide d_model, n_kv_heads not n_heads, or a dropout outside [0, 1).
     """
 
     pads = {"mask": ("k", "v")}
 
-    def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, attention=attention):
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        dropout: float = 0.0,
+        attention=attention,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
+        linear_bias: bool = True,
+        scale: float | None = None,
+        rotary_base: float | None = None,
+    ):
         super().__init__()
         check_dropout(dropout)
-        self.d_model, self.n_heads, self.d_head = d_model, n_heads, check_heads(d_model, n_heads)
-        self.dropout, self.attention = dropout, attention
-        self.q_proj = dense(d_model, d_model)
-        self.k_proj = dense(d_model, d_model)
-        self.v_proj = dense(d_model, d_model)
-        self.out_proj = dense(d_model, d_model)
+        self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads or n_heads
+        self.d_head = check_heads(d_model, n_heads, n_kv_heads, d_head)
+        self.dropout, self.attention, self.scale, self.rotary_base = dropout, attention, scale, rotary_base
+        self.q_proj = dense(d_model, n_heads * self.d_head, bias=linear_bias)
+        self.k_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=linear_bias)
+        self.v_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=linear_bias)
+        self.out_proj = dense(n_heads * self.d_head, d_model, bias=linear_bias)
 
-    def call(self, q, k, v, mask=None, training=False):
+    def call(self, q, k, v, mask=None, bias=None, causal=False, training=False):
         """Project, attend in every head, merge, project.
 
         Parameters
@@ -150,6 +188,8 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
         q : shape (B, T, d_model)
         k, v : shape (B, S, d_model)
         mask : boolean, broadcastable to (B, H, T, S), True = may attend
+        bias : numbers that are added to the scores, broadcastable to (B, H, T, S)
+        causal : hide the future besides
         training : whether dropout applies; Keras passes it on
 
         Returns
@@ -162,16 +202,49 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
         """
         for name, x in (("q", q), ("k", k), ("v", v)):
             check_features(name, x.shape, self.d_model)
-        q, k, v = self.split(self.q_proj(q)), self.split(self.k_proj(k)), self.split(self.v_proj(v))
-        context, weights = self.attention(q, k, v, mask, self.dropout if training else 0.0)
+        return self.attend(q, *self.project(k, v), mask, bias, causal, training)
+
+    def project(self, k, v, past=None):
+        """The keys and the values of every head, which a cache can keep.
+
+        Parameters
+        ----------
+        k, v : shape (B, S, d_model)
+        past : what an earlier call returned, for the t places before these; None: these are the first
+
+        Returns
+        -------
+        Keys, already turned by rotary positions, and values, (B, n_kv_heads, t + S, d_head) each.
+        """
+        keys, values = self.split(self.k_proj(k)), self.split(self.v_proj(v))
+        keys = self._turned(keys, 0 if past is None else tf.shape(past[0])[2])
+        if past is None:
+            return keys, values
+        return tf.concat([past[0], keys], axis=2), tf.concat([past[1], values], axis=2)
+
+    def attend(self, q, keys, values, mask=None, bias=None, causal=False, training=False):
+        """From keys and values that `project` returned: q (B, T, d_model), the rest as for the call.
+
+        With rotary positions, the queries are the last of the keys.
+        """
+        queries = self.split(self.q_proj(q))
+        queries = self._turned(queries, tf.shape(keys)[2] - tf.shape(queries)[2])
+        options = {"bias": bias, "scale": self.scale, "causal": causal or None}
+        options = {name: value for name, value in options.items() if value is not None}
+        context, weights = self.attention(
+            queries, keys, values, mask=mask, dropout=self.dropout if training else 0.0, **options
+        )
         return AttentionOutput(self.out_proj(self.merge(context)), weights)
 
+    def _turned(self, x, first):
+        return x if self.rotary_base is None else rotate(x, first, self.rotary_base)
+
     def split(self, x):
-        """(B, T, d_model) -> (B, H, T, d_head)."""
+        """(B, T, H d_head) -> (B, H, T, d_head), for any number of heads."""
         shape = tf.shape(x)
-        return tf.transpose(tf.reshape(x, (shape[0], shape[1], self.n_heads, self.d_head)), (0, 2, 1, 3))
+        return tf.transpose(tf.reshape(x, (shape[0], shape[1], x.shape[-1] // self.d_head, self.d_head)), (0, 2, 1, 3))
 
     def merge(self, x):
-        """(B, H, T, d_head) -> (B, T, d_model), the inverse of `split`."""
+        """(B, H, T, d_head) -> (B, T, H d_head), the inverse of `split`."""
         shape = tf.shape(x)
-        return tf.reshape(tf.transpose(x, (0, 2, 1, 3)), (shape[0], shape[2], self.d_model))
+        return tf.reshape(tf.transpose(x, (0, 2, 1, 3)), (shape[0], shape[2], x.shape[1] * self.d_head))

@@ -8,12 +8,12 @@ from course_lib.config import BertConfig
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
 from course_lib.tensorflow.attention import attention
+from course_lib.tensorflow.encoder import ACTIVATIONS, Encoder
 from course_lib.tensorflow.fitting import Fittable
 from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, layer_norm, table_of
 from course_lib.tensorflow.positional import LearnedPositions
 from course_lib.tensorflow.serialization import Portable
 from course_lib.tensorflow.state import get_state, set_state
-from course_lib.tensorflow.transformer import ACTIVATIONS, Encoder
 
 
 class Checkpoint(Pretrained):
@@ -78,17 +78,7 @@ class BertModel(Checkpoint, Fittable, ExplicitMask, keras.Model):
         super().__init__()
         self.config = config
         self.embeddings = BertEmbeddings(config)
-        self.encoder = Encoder(
-            config.n_layers,
-            config.d_model,
-            config.n_heads,
-            config.d_ff,
-            config.dropout,
-            config.attention_dropout,
-            config.activation,
-            norm_eps=config.norm_eps,
-            attention=attention,
-        )
+        self.encoder = Encoder(config.n_layers, config.block, attention)
         self.pooler = dense(config.d_model, config.d_model) if pooler else None
         _initialise(self, config.init_std)
 

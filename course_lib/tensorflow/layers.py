@@ -54,10 +54,10 @@ def _both(padding, mask):
     return padding & mask if mask.dtype == "bool" else mask  # one that is not boolean is refused where it is used
 
 
-def dense(d_in: int, d_out: int, std: float | None = None) -> keras.layers.Dense:
+def dense(d_in: int, d_out: int, std: float | None = None, bias: bool = True) -> keras.layers.Dense:
     """A linear layer d_in -> d_out; normal with `std` at the start, Glorot uniform when None."""
     start = "glorot_uniform" if std is None else keras.initializers.RandomNormal(stddev=std)
-    layer = keras.layers.Dense(d_out, kernel_initializer=start)
+    layer = keras.layers.Dense(d_out, kernel_initializer=start, use_bias=bias)
     layer.build((None, d_in))
     return layer
 
@@ -74,6 +74,16 @@ def layer_norm(d_model: int, eps: float) -> keras.layers.LayerNormalization:
     layer = keras.layers.LayerNormalization(epsilon=eps)
     layer.build((None, d_model))
     return layer
+
+
+def rms_norm(d_model: int, eps: float) -> keras.layers.RMSNormalization:
+    """Mean square 1 over the last axis, then a learned scale (Zhang and Sennrich 2019, eq. 4)."""
+    layer = keras.layers.RMSNormalization(epsilon=eps)
+    layer.build((None, d_model))
+    return layer
+
+
+NORMS = {"layer": layer_norm, "rms": rms_norm}
 
 
 def product(x, weight):

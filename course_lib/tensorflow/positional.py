@@ -22,11 +22,11 @@ class SinusoidalPositions(Portable, keras.layers.Layer):
         self.d_model, self.max_len = d_model, max_len
         self.table = tf.constant(sinusoidal_table(max_len, d_model))
 
-    def call(self, x):
-        """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""
+    def call(self, x, first=0):
+        """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""
         check_features("x", x.shape, self.d_model)
-        check_length(x.shape[1], self.max_len)
-        return x + tf.cast(self.table[: tf.shape(x)[1]], x.dtype)
+        check_length(_end(first, x), self.max_len)
+        return x + tf.cast(self.table[first : first + tf.shape(x)[1]], x.dtype)
 
 
 class LearnedPositions(Portable, keras.layers.Layer):
@@ -41,11 +41,11 @@ class LearnedPositions(Portable, keras.layers.Layer):
         start = keras.initializers.RandomNormal(stddev=std)
         self.weight = self.add_weight(shape=(max_len, d_model), initializer=start, name="weight")
 
-    def call(self, x):
-        """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""
+    def call(self, x, first=0):
+        """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""
         check_features("x", x.shape, self.d_model)
-        check_length(x.shape[1], self.max_len)
-        return x + tf.cast(self.weight[: tf.shape(x)[1]], x.dtype)
+        check_length(_end(first, x), self.max_len)
+        return x + tf.cast(self.weight[first : first + tf.shape(x)[1]], x.dtype)
 
 
 def rotate(x, first: int = 0, base: float = 10000.0):
@@ -87,13 +87,13 @@ def rotary(attention, base: float = 10000.0):
 
     Returns
     -------
-    A function of (q, k, v, mask=None, dropout=0.0): q (..., T, d_k), k (..., S, d_k), v (..., S, d_v), as `attention`.
+    A function of q (..., T, d_k), k (..., S, d_k), v (..., S, d_v) and what else `attention` takes.
     """
 
     @made_by(rotary, attention, base)
-    def rotated(q, k, v, mask=None, dropout=0.0):
+    def rotated(q, k, v, mask=None, **options):
         first = tf.shape(k)[-2] - tf.shape(q)[-2]
-        return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, dropout)
+        return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, **options)
 
     return rotated
 
@@ -147,3 +147,9 @@ class TimeModulation(Portable, keras.layers.Layer):
         features = tf.cast(tf.concat([tf.sin(angles), tf.cos(angles)], axis=-1), x.dtype)
         scale, shift = tf.split(self.linear(features), 2, axis=-1)  # (B, T, d_model) each
         return scale * x + shift
+
+
+def _end(first, x):
+    """The number of positions that are needed, where it is known while a function is traced; else None."""
+    known = not tf.is_tensor(first) and x.shape[1] is not None
+    return first + x.shape[1] if known else None

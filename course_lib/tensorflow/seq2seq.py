@@ -3,11 +3,12 @@
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_pairs
-from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput
+from course_lib.checks import check_choice, check_dropout, check_halves, check_pairs
+from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
 from course_lib.tensorflow.alignment import SCORES, weighted_mean
+from course_lib.tensorflow.decoding import NextLogits
 from course_lib.tensorflow.fitting import Fittable
-from course_lib.tensorflow.layers import ExplicitMask, at_least_float32, checked_ids, dense, embedding, product
+from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, product
 from course_lib.tensorflow.rnn import CELLS, RNN, fused
 
 
@@ -66,7 +67,7 @@ class Seq2Seq(Fittable, ExplicitMask, keras.Model):
         self.target_embedding = embedding(target_vocab, d_model, d_model**-0.5)
         self.encoder = RNN(d_model, d_hidden // 2, cell, True, run)
         self.cell = CELLS[cell](d_model + d_hidden if order == "bahdanau" else d_model, d_hidden)
-        self.start = dense(d_hidden, self.cell.n_states * d_hidden)
+        self.bridge = dense(d_hidden, self.cell.n_states * d_hidden)
         self.score = None if score is None else SCORES[score](d_hidden, d_hidden)
         self.readout = dense(d_hidden + d_model + d_hidden, d_model)
         self.out_proj = dense(d_model, target_vocab)
@@ -139,10 +140,21 @@ class Seq2Seq(Fittable, ExplicitMask, keras.Model):
         real = source_ids != self.pad_id
         annotations, last = self.encoder(self.dropout(self.source_embedding(source_ids)), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
-        state = tf.split(tf.tanh(self.start(last[0])), self.cell.n_states, axis=-1)
+        state = tf.split(tf.tanh(self.bridge(last[0])), self.cell.n_states, axis=-1)
         return Seq2SeqMemory(annotations, keys, real[:, None], last[0], tuple(state))
 
-    def step(self, ids, state, memory):
+    def start(self, memory):
+        """The state before the first target token, for a Seq2SeqMemory."""
+        return Seq2SeqState(memory, memory.state)
+
+    def step(self, ids, state):
+        """Read new target tokens, integers (B, n) -> logits (B, target_vocab) of the one after them, the next state."""
+        memory, hidden = state
+        for t in range(ids.shape[1]):
+            logits, hidden, _ = self.advance(ids[:, t], hidden, memory)
+        return logits, Seq2SeqState(memory, hidden)
+
+    def advance(self, ids, state, memory):
         """One step from the decoder's own predictions.
 
         Parameters
@@ -180,44 +192,6 @@ class Seq2Seq(Fittable, ExplicitMask, keras.Model):
         """States, embeddings and contexts (..., features) -> logits (..., target_vocab)."""
         return self.out_proj(self.dropout(tf.tanh(self.readout(tf.concat([s, y, context], -1)))))
 
-    def next_logits(self, source_ids):
-        """The decoder as `course_lib.decoding` wants it: a `NextLogits` for the sources, integers (B, S)."""
-        return NextLogits(self, source_ids)
-
-
-class NextLogits:
-    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps its state.
-
-    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
-
-    Parameters
-    ----------
-    model : a `Seq2Seq`
-    source_ids : integers, shape (B, S)
-    """
-
-    def __init__(self, model, source_ids):
-        self.model = model
-        self.memory = model.encode(source_ids)
-        self.state, self.n_read = self.memory.state, 0
-
-    def __call__(self, ids):
-        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
-        ids = tf.convert_to_tensor(ids)
-        check_continuation(ids.shape, self.state[0].shape[0], self.n_read)
-        for t in range(self.n_read, ids.shape[1]):
-            logits, self.state, _ = self.model.step(ids[:, t], self.state, self.memory)
-        self.n_read = ids.shape[1]
-        return at_least_float32(logits).numpy()
-
-    def reorder(self, rows):
-        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
-        self.memory, self.state = _rows(self.memory, rows), _rows(self.state, rows)
-
-
-def _rows(value, rows):
-    if isinstance(value, Seq2SeqMemory):
-        return Seq2SeqMemory(*(_rows(part, rows) for part in value))
-    if isinstance(value, tuple):
-        return tuple(_rows(part, rows) for part in value)
-    return None if value is None else tf.gather(value, rows)
+    def next_logits(self, source_ids, cached: bool = True):
+        """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
+        return NextLogits(self, source_ids, cached)

@@ -9,6 +9,7 @@ from course_lib.weights import match
 _VARIABLES = {
     keras.layers.Dense: (("kernel", "weight", True), ("bias", "bias", False)),
     keras.layers.LayerNormalization: (("gamma", "weight", False), ("beta", "bias", False)),
+    keras.layers.RMSNormalization: (("scale", "weight", False),),
     keras.layers.Embedding: (("embeddings", "weight", False),),
 }
 
@@ -79,6 +80,8 @@ def _named(module, prefix=""):
     for kind, variables in _VARIABLES.items():
         if isinstance(module, kind):
             for attribute, name, transposed in variables:
+                if getattr(module, attribute) is None:  # a linear layer without a bias
+                    continue
                 merged = getattr(module, "lora_enabled", False) and name == "weight"
                 yield prefix + name, _Merged(module, attribute) if merged else getattr(module, attribute), transposed
             return

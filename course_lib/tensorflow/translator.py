@@ -6,17 +6,18 @@ import operator
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_continuation, check_length, check_pairs
+from course_lib.checks import check_length, check_pairs
 from course_lib.config import TransformerConfig
 from course_lib.masks import padding_mask
-from course_lib.outputs import LayerCache, TransformerOutput
+from course_lib.outputs import LayerCache, TransformerMemory, TransformerOutput, TransformerState
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.decoder import Decoder
+from course_lib.tensorflow.decoding import NextLogits
+from course_lib.tensorflow.encoder import Encoder
 from course_lib.tensorflow.fitting import Fittable
-from course_lib.tensorflow.layers import ExplicitMask, at_least_float32, checked_ids, dense, embedding, table_of
-from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, rotary
+from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, table_of
+from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions
 from course_lib.tensorflow.state import get_state, set_state
-from course_lib.tensorflow.transformer import Encoder
 from course_lib.translate import Translator, read_translator
 
 IDS = tf.TensorSpec((None, None), tf.int64)
@@ -47,11 +48,8 @@ class Transformer(Fittable, ExplicitMask, keras.Model):
             self.target_embedding = embedding(config.target_vocab, config.d_model, std)
         self.source_position, self.target_position = _positions(config), _positions(config)
         self.dropout = keras.layers.Dropout(config.dropout)
-        to_itself = rotary(attention) if config.positions == "rotary" else attention
-        sizes = (config.n_layers, config.d_model, config.n_heads, config.d_ff, config.dropout)
-        sizes += (config.attention_dropout, config.activation, config.pre_norm, config.norm_eps)
-        self.encoder = Encoder(*sizes, to_itself)
-        self.decoder = Decoder(*sizes, attention, to_itself)
+        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.decoder = Decoder(config.n_layers, config.block, attention)
         self.out_proj = None if config.tie_output else dense(config.d_model, config.target_vocab)
         vars(self)["_decoding"] = ((), {})  # past Keras, which would count the weights twice
 
@@ -87,20 +85,73 @@ class Transformer(Fittable, ExplicitMask, keras.Model):
         """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
         return NextLogits(self, source_ids, cached)
 
+    def encode(self, source_ids):
+        """Read the source: integers (B, S) -> TransformerMemory; errors as for the call."""
+        ids = tf.cast(checked_ids("source_ids", source_ids, self.config.source_vocab), tf.int64)
+        self._check_room(ids.shape[1])
+        return self._compiled()["encode"](ids)
+
+    def start(self, memory):
+        """The state before the first target token, for a TransformerMemory."""
+        return self._compiled()["start"](memory)
+
+    def step(self, ids, state):
+        """Read new target tokens, integers (B, n) -> logits (B, target_vocab) of the one after them, the next state."""
+        ids = tf.cast(checked_ids("ids", ids, self.config.target_vocab), tf.int64)
+        if None not in (ids.shape[1], state.mask.shape[-1]):
+            self._check_room(state.mask.shape[-1] + ids.shape[1])
+        return self._compiled()["step"](ids, state)
+
+    def _compiled(self) -> dict:
+        """The functions of decoding, each traced once for all batches and lengths.
+
+        What changes the weights, such as `enable_lora` and `quantize`, makes them anew.
+        """
+        weights, functions = self._decoding
+        if len(weights) == len(self.weights) and all(map(operator.is_, weights, self.weights)):
+            return functions
+        mask = tf.TensorSpec((None, 1, 1, None), tf.bool)
+        memory = TransformerMemory(tf.TensorSpec((None, None, self.config.d_model), self.compute_dtype), mask)
+        heads = (None, self.config.n_heads, None, self.config.d_model // self.config.n_heads)
+        caches = (LayerCache(*4 * [tf.TensorSpec(heads, self.compute_dtype)]),) * self.config.n_layers
+
+        @tf.function(input_signature=[IDS])
+        def encode(ids):
+            mask = padding_mask(ids, self.config.pad_id)
+            return TransformerMemory(self.encoder(self.embed_source(ids), mask=mask).last_hidden, mask)
+
+        @tf.function(input_signature=[memory])
+        def start(memory):
+            return TransformerState(memory.mask, memory.mask[..., :0], self.decoder.start(memory.hidden))
+
+        @tf.function(input_signature=[IDS, TransformerState(mask, mask, caches)])
+        def step(ids, state):
+            mask = tf.concat([state.mask, padding_mask(ids, self.config.pad_id)], axis=-1)  # (B, 1, 1, t + n)
+            n_new, n_read = tf.shape(ids)[1], tf.shape(mask)[-1]
+            x, visible = self.embed_target(ids, n_read - n_new), mask & _past(n_new, n_read)
+            hidden, caches = self.decoder.step(x, state.caches, visible, state.memory_mask)
+            return self.predict_from(hidden[:, -1]), TransformerState(state.memory_mask, mask, caches)
+
+        functions = {"encode": encode, "start": start, "step": step}
+        vars(self)["_decoding"] = self.weights, functions
+        return functions
+
+    def _check_room(self, length):
+        if self.target_position is not None:  # the compiled functions do not know the length
+            check_length(length, self.config.max_len)
+
     def embed_source(self, ids):
         """ids (B, S) -> (B, S, d_model): embeddings times sqrt(d_model), with positions and dropout."""
         return self.dropout(self._placed(self.source_embedding(ids), self.source_position))
 
-    def embed_target(self, ids):
-        """ids (B, T) -> (B, T, d_model), as `embed_source`."""
+    def embed_target(self, ids, first=0):
+        """ids (B, T), the tokens from place `first` on -> (B, T, d_model), as `embed_source`."""
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
-        return self.dropout(self._placed(table(ids), self.target_position))
+        return self.dropout(self._placed(table(ids), self.target_position, first))
 
-    def target_mask(self, ids, n_queries: int | None = None):
-        """Neither the future nor padding: ids (B, T) -> boolean (B, 1, n_queries, T) of the last ones (None: all)."""
-        s = tf.range(tf.shape(ids)[1])
-        t = s if n_queries is None else s[-n_queries:]
-        return padding_mask(ids, self.config.pad_id) & (s <= t[:, None])
+    def target_mask(self, ids):
+        """Neither the future nor padding: ids (B, T) -> boolean (B, 1, T, T)."""
+        return padding_mask(ids, self.config.pad_id) & _past(tf.shape(ids)[1], tf.shape(ids)[1])
 
     def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""
@@ -109,90 +160,15 @@ class Transformer(Fittable, ExplicitMask, keras.Model):
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
         return tf.matmul(hidden, tf.cast(table_of(table), hidden.dtype), transpose_b=True)
 
-    def _placed(self, embedded, position):
+    def _placed(self, embedded, position, first=0):
         embedded = embedded * math.sqrt(self.config.d_model)
-        return embedded if position is None else position(embedded)
+        return embedded if position is None else position(embedded, first=first)
 
 
-class NextLogits:
-    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps the rest.
-
-    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
-
-    Parameters
-    ----------
-    model : a `Transformer`
-    source_ids : integers, shape (B, S)
-    cached : False computes all tokens anew at every call, the slow way to the same logits
-    """
-
-    def __init__(self, model, source_ids, cached: bool = True):
-        self.model, self.n_read = model, 0
-        ids = tf.cast(checked_ids("source_ids", source_ids, model.config.source_vocab), tf.int64)
-        _check_room(ids, model.source_position)
-        self.functions = _compiled(model)
-        self.memory_mask = padding_mask(ids, model.config.pad_id)
-        self.memory = self.functions["encode"](ids, self.memory_mask)
-        self.caches = model.decoder.start(self.memory) if cached else None
-
-    def __call__(self, ids):
-        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
-        ids = tf.convert_to_tensor(ids)
-        check_continuation(ids.shape, self.memory.shape[0], self.n_read)
-        ids = tf.cast(checked_ids("ids", ids, self.model.config.target_vocab), tf.int64)
-        _check_room(ids, self.model.target_position)
-        if self.caches is None:
-            logits = self.functions["decode"](ids, self.memory, self.memory_mask)
-        else:
-            new = tf.constant(ids.shape[1] - self.n_read)
-            logits, self.caches = self.functions["step"](ids, new, self.caches, self.memory_mask)
-        self.n_read = ids.shape[1]
-        return logits.numpy()
-
-    def reorder(self, rows):
-        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
-        self.memory, self.memory_mask = tf.gather(self.memory, rows), tf.gather(self.memory_mask, rows)
-        if self.caches is not None:
-            self.caches = tuple(LayerCache(*(tf.gather(part, rows) for part in cache)) for cache in self.caches)
-
-
-def _check_room(ids, position):
-    if position is not None:  # the compiled functions do not know the length
-        check_length(ids.shape[1], position.max_len)
-
-
-def _compiled(model) -> dict:
-    """The model's functions for decoding, each traced once for all batches and lengths, kept with the model.
-
-    What changes its weights, such as `enable_lora` and `quantize`, makes them anew.
-    """
-    weights, functions = model._decoding
-    if len(weights) == len(model.weights) and all(map(operator.is_, weights, model.weights)):
-        return functions
-    config, dtype = model.config, model.compute_dtype
-    n_heads, d_head = config.n_heads, config.d_model // config.n_heads
-    memory, mask = tf.TensorSpec((None, None, config.d_model), dtype), tf.TensorSpec((None, 1, 1, None), tf.bool)
-    caches = (LayerCache(*4 * [tf.TensorSpec((None, n_heads, None, d_head), dtype)]),) * config.n_layers
-
-    @tf.function(input_signature=[IDS, mask])
-    def encode(ids, memory_mask):
-        return model.encoder(model.embed_source(ids), mask=memory_mask).last_hidden
-
-    @tf.function(input_signature=[IDS, memory, mask])
-    def decode(ids, memory, memory_mask):
-        x, mask = model.embed_target(ids), model.target_mask(ids)
-        hidden = model.decoder(x, memory, mask=mask, memory_mask=memory_mask).last_hidden
-        return at_least_float32(model.predict_from(hidden[:, -1]))
-
-    @tf.function(input_signature=[IDS, tf.TensorSpec((), tf.int32), caches, mask])
-    def step(ids, new, caches, memory_mask):
-        x, mask = model.embed_target(ids)[:, -new:], model.target_mask(ids, new)
-        hidden, caches = model.decoder.step(x, caches, mask, memory_mask)
-        return at_least_float32(model.predict_from(hidden[:, -1])), caches
-
-    functions = {"encode": encode, "decode": decode, "step": step}
-    vars(model)["_decoding"] = model.weights, functions
-    return functions
+def _past(n_queries, n_keys):
+    """As `causal_mask`, of lengths that are known when the function runs: boolean (n_queries, n_keys)."""
+    places = tf.range(n_keys)
+    return places <= places[n_keys - n_queries :, None]
 
 
 def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:

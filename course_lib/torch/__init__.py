@@ -16,13 +16,14 @@ from course_lib.torch.alignment import AdditiveScore, DotScore, GeneralScore, we
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.torch.decoder import Decoder, DecoderLayer
+from course_lib.torch.decoding import NextLogits
+from course_lib.torch.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
-from course_lib.torch.seq2seq import NextLogits, Seq2Seq
+from course_lib.torch.seq2seq import Seq2Seq
 from course_lib.torch.state import get_state, set_state
-from course_lib.torch.transformer import Encoder, EncoderLayer, FeedForward
 from course_lib.torch.translator import Transformer, load_translator
 
 if os.environ.get("COURSE_DEVICE"):

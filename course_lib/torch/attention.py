@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
 from course_lib.outputs import AttentionOutput
+from course_lib.torch.positional import rotate
 
 
 def softmax(scores):
@@ -15,18 +16,22 @@ def softmax(scores):
     return F.softmax(scores, dim=-1)
 
 
-def attention(q, k, v, mask=None, dropout=0.0):
-    """softmax(q k^T / sqrt(d_k)) v: each query's weighted mean of the values (eq. 1).
+def attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False):
+    """softmax(q k^T / sqrt(d_k) + bias) v: each query's weighted mean of the values (eq. 1).
 
     In float16 a product q k^T above 65504 is too large to write down; `fused_attention` and bfloat16 reach further.
 
     Parameters
     ----------
     q : queries, shape (..., T, d_k)
-    k : keys, shape (..., S, d_k)
-    v : values, shape (..., S, d_v)
+    k : keys, shape (..., S, d_k); also of fewer heads, (B, H / n, S, d_k), each for n heads of queries that follow
+        each other (Ainslie et al. 2023)
+    v : values, shape (..., S, d_v), of as many heads as k
     mask : boolean, broadcastable to (..., T, S), True = may attend; None lets everyone attend to everyone
+    bias : numbers that are added to the scores, broadcastable to (..., T, S), such as those of ALiBi and of T5
     dropout : probability with which a weight is dropped now; the returned weights are those before it
+    scale : what q k^T is multiplied by, 1 / sqrt(d_k) when None
+    causal : hide the future besides, as `causal_mask(T, S)` does; `fused_attention` may do it without a mask
 
     Returns
     -------
@@ -35,11 +40,15 @@ def attention(q, k, v, mask=None, dropout=0.0):
 
     Raises
     ------
-    ValueError : axes that do not fit, a mask that does not broadcast, a dropout outside [0, 1).
-    TypeError : a mask that is not boolean.
+    ValueError : axes that do not fit, a mask or bias that does not broadcast, a dropout outside [0, 1), a scale that
+        is not positive, causal attention to fewer keys than queries.
+    TypeError : a mask that is not boolean, or a bias that is.
     """
-    mask = _checked(q, k, v, mask, dropout)
-    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])  # (..., T, S)
+    mask, bias = _prepared(q, k, v, mask, bias, dropout, scale, causal)
+    k, v = _for_every_head(k, q), _for_every_head(v, q)
+    scores = q @ k.transpose(-2, -1) / (math.sqrt(q.shape[-1]) if scale is None else 1 / scale)  # (..., T, S)
+    if bias is not None:
+        scores = scores + bias
     if mask is None:
         weights = softmax(scores)
     else:
@@ -47,23 +56,42 @@ def attention(q, k, v, mask=None, dropout=0.0):
     return AttentionOutput(F.dropout(weights, dropout) @ v, weights)
 
 
-def fused_attention(q, k, v, mask=None, dropout=0.0):
+def fused_attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False):
     """The same numbers as `attention` from PyTorch's fused kernel, which never forms the weights.
 
     Parameters, errors and output as for `attention`; the weights are None.
     """
-    mask = _checked(q, k, v, mask, dropout)
-    return AttentionOutput(F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout), None)
+    alone = causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]  # then the kernel needs no mask
+    mask, bias = _prepared(q, k, v, mask, bias, dropout, scale, causal and not alone)
+    if bias is not None:
+        mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
+    context = F.scaled_dot_product_attention(
+        q,
+        k,
+        v,
+        attn_mask=mask,
+        dropout_p=dropout,
+        is_causal=alone,
+        scale=scale,
+        enable_gqa=q.shape[:-2] != k.shape[:-2],
+    )
+    return AttentionOutput(context, None)
 
 
-def _checked(q, k, v, mask, dropout):
-    check_dropout(dropout)
-    if mask is None:
-        check_attention(q.shape, k.shape, v.shape)
-        return None
-    mask = torch.as_tensor(mask, device=q.device)
-    check_attention(q.shape, k.shape, v.shape, mask.shape, mask.dtype)
-    return torch.atleast_2d(mask)  # PyTorch's fused kernel refuses a mask of fewer axes
+def _prepared(q, k, v, mask, bias, dropout, scale, causal):
+    """Checked: a mask that hides the future if it shall, and a bias in the dtype of the scores."""
+    mask = None if mask is None else torch.atleast_2d(torch.as_tensor(mask, device=q.device))  # fused: no fewer axes
+    bias = None if bias is None else torch.atleast_2d(torch.as_tensor(bias, device=q.device))
+    check_attention(q.shape, k.shape, v.shape, mask, bias, dropout, scale, causal)
+    if causal and q.shape[-2] != 1:  # the last of the keys may attend to all
+        past = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril(k.shape[-2] - q.shape[-2])
+        mask = past if mask is None else mask & past
+    return mask, None if bias is None else bias.to(q.dtype)
+
+
+def _for_every_head(x, q):
+    """Keys or values of fewer heads than the queries, repeated; others as they are."""
+    return x if x.shape[:-2] == q.shape[:-2] else x.repeat_interleave(q.shape[-3] // x.shape[-3], dim=-3)
 
 
 class MultiHeadAttention(nn.Module):
@@ -75,23 +103,40 @@ class MultiHeadAttention(nn.Module):
     n_heads : number of heads; divides d_model
     dropout : probability for the attention weights in training
     attention : the attention function, `attention` or `fused_attention`
+    n_kv_heads : heads of keys and values, each for n_heads / n_kv_heads heads of queries; n_heads when None
+    d_head : features of a head; d_model / n_heads when None
+    linear_bias : whether the four linear layers add a bias
+    scale : what q k^T is multiplied by; 1 / sqrt(d_head) when None
+    rotary_base : of rotary positions, 10000 as a rule; None for none. For self-attention only
 
     Raises
     ------
-    ValueError : n_heads does not divide d_model, or a dropout outside [0, 1).
+    ValueError : n_heads does not divide d_model, n_kv_heads not n_heads, or a dropout outside [0, 1).
     """
 
-    def __init__(self, d_model: int, n_heads: int, dropout: float = 0.0, attention=attention):
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        dropout: float = 0.0,
+        attention=attention,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
+        linear_bias: bool = True,
+        scale: float | None = None,
+        rotary_base: float | None = None,
+    ):
         super().__init__()
         check_dropout(dropout)
-        self.d_model, self.n_heads, self.d_head = d_model, n_heads, check_heads(d_model, n_heads)
-        self.dropout, self.attention = dropout, attention
-        self.q_proj = nn.Linear(d_model, d_model)
-        self.k_proj = nn.Linear(d_model, d_model)
-        self.v_proj = nn.Linear(d_model, d_model)
-        self.out_proj = nn.Linear(d_model, d_model)
+        self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads or n_heads
+        self.d_head = check_heads(d_model, n_heads, n_kv_heads, d_head)
+        self.dropout, self.attention, self.scale, self.rotary_base = dropout, attention, scale, rotary_base
+        self.q_proj = nn.Linear(d_model, n_heads * self.d_head, bias=linear_bias)
+        self.k_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=linear_bias)
+        self.v_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=linear_bias)
+        self.out_proj = nn.Linear(n_heads * self.d_head, d_model, bias=linear_bias)
 
-    def forward(self, q, k, v, mask=None):
+    def forward(self, q, k, v, mask=None, bias=None, causal=False):
         """Project, attend in every head, merge, project.
 
         Parameters
@@ -99,6 +144,8 @@ class MultiHeadAttention(nn.Module):
         q : shape (B, T, d_model)
         k, v : shape (B, S, d_model)
         mask : boolean, broadcastable to (B, H, T, S), True = may attend
+        bias : numbers that are added to the scores, broadcastable to (B, H, T, S)
+        causal : hide the future besides
 
         Returns
         -------
@@ -110,14 +157,47 @@ class MultiHeadAttention(nn.Module):
         """
         for name, x in (("q", q), ("k", k), ("v", v)):
             check_features(name, x.shape, self.d_model)
-        q, k, v = self.split(self.q_proj(q)), self.split(self.k_proj(k)), self.split(self.v_proj(v))
-        context, weights = self.attention(q, k, v, mask, self.dropout if self.training else 0.0)
+        return self.attend(q, *self.project(k, v), mask, bias, causal)
+
+    def project(self, k, v, past=None):
+        """The keys and the values of every head, which a cache can keep.
+
+        Parameters
+        ----------
+        k, v : shape (B, S, d_model)
+        past : what an earlier call returned, for the t places before these; None: these are the first
+
+        Returns
+        -------
+        Keys, already turned by rotary positions, and values, (B, n_kv_heads, t + S, d_head) each.
+        """
+        keys, values = self.split(self.k_proj(k)), self.split(self.v_proj(v))
+        keys = self._turned(keys, 0 if past is None else past[0].shape[2])
+        if past is None:
+            return keys, values
+        return torch.cat([past[0], keys], dim=2), torch.cat([past[1], values], dim=2)
+
+    def attend(self, q, keys, values, mask=None, bias=None, causal=False):
+        """From keys and values that `project` returned: q (B, T, d_model), the rest as for the call.
+
+        With rotary positions, the queries are the last of the keys.
+        """
+        queries = self.split(self.q_proj(q))
+        queries = self._turned(queries, keys.shape[2] - queries.shape[2])
+        options = {"bias": bias, "scale": self.scale, "causal": causal or None}
+        options = {name: value for name, value in options.items() if value is not None}
+        context, weights = self.attention(
+            queries, keys, values, mask=mask, dropout=self.dropout if self.training else 0.0, **options
+        )
         return AttentionOutput(self.out_proj(self.merge(context)), weights)
 
+    def _turned(self, x, first):
+        return x if self.rotary_base is None else rotate(x, first, self.rotary_base)
+
     def split(self, x):
-        """(B, T, d_model) -> (B, H, T, d_head)."""
-        return x.unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        """(B, T, H d_head) -> (B, H, T, d_head), for any number of heads."""
+        return x.unflatten(-1, (x.shape[-1] // self.d_head, self.d_head)).transpose(1, 2)
 
     def merge(self, x):
-        """(B, H, T, d_head) -> (B, T, d_model), the inverse of `split`."""
+        """(B, H, T, d_head) -> (B, T, H d_head), the inverse of `split`."""
         return x.transpose(1, 2).flatten(2)

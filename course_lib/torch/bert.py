@@ -9,10 +9,10 @@ from course_lib.config import BertConfig
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.pretrained import Pretrained
 from course_lib.torch.attention import attention
+from course_lib.torch.encoder import ACTIVATIONS, Encoder
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.positional import LearnedPositions
 from course_lib.torch.state import get_state, set_state
-from course_lib.torch.transformer import ACTIVATIONS, Encoder
 
 
 class Checkpoint(Pretrained):
@@ -67,17 +67,7 @@ class BertModel(Checkpoint, nn.Module):
         super().__init__()
         self.config = config
         self.embeddings = BertEmbeddings(config)
-        self.encoder = Encoder(
-            config.n_layers,
-            config.d_model,
-            config.n_heads,
-            config.d_ff,
-            config.dropout,
-            config.attention_dropout,
-            config.activation,
-            norm_eps=config.norm_eps,
-            attention=attention,
-        )
+        self.encoder = Encoder(config.n_layers, config.block, attention)
         self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
         self.apply(lambda module: _initialise(module, config.init_std))
 

@@ -24,11 +24,11 @@ class SinusoidalPositions(ComputedTable):
     def compute(self):
         return sinusoidal_table(self.max_len, self.d_model)
 
-    def forward(self, x):
-        """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""
+    def forward(self, x, first=0):
+        """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""
         check_features("x", x.shape, self.d_model)
-        check_length(x.shape[1], self.max_len)
-        return x + self.table[: x.shape[1]].to(x.dtype)
+        check_length(first + x.shape[1], self.max_len)
+        return x + self.table[first : first + x.shape[1]].to(x.dtype)
 
 
 class LearnedPositions(nn.Module):
@@ -42,11 +42,11 @@ class LearnedPositions(nn.Module):
         self.d_model, self.max_len = d_model, max_len
         self.weight = nn.Parameter(std * torch.randn(max_len, d_model))
 
-    def forward(self, x):
-        """(B, T, d_model) -> (B, T, d_model); ValueError when T is over max_len."""
+    def forward(self, x, first=0):
+        """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""
         check_features("x", x.shape, self.d_model)
-        check_length(x.shape[1], self.max_len)
-        return x + self.weight[: x.shape[1]]
+        check_length(first + x.shape[1], self.max_len)
+        return x + self.weight[first : first + x.shape[1]]
 
 
 def rotate(x, first: int = 0, base: float = 10000.0):
@@ -88,13 +88,13 @@ def rotary(attention, base: float = 10000.0):
 
     Returns
     -------
-    A function of (q, k, v, mask=None, dropout=0.0): q (..., T, d_k), k (..., S, d_k), v (..., S, d_v), as `attention`.
+    A function of q (..., T, d_k), k (..., S, d_k), v (..., S, d_v) and what else `attention` takes.
     """
 
     @made_by(rotary, attention, base)
-    def rotated(q, k, v, mask=None, dropout=0.0):
+    def rotated(q, k, v, mask=None, **options):
         first = k.shape[-2] - q.shape[-2]
-        return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, dropout)
+        return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, **options)
 
     return rotated
 

@@ -4,10 +4,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import check_choice, check_continuation, check_dropout, check_halves, check_pairs
-from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput
+from course_lib.checks import check_choice, check_dropout, check_halves, check_pairs
+from course_lib.outputs import Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
 from course_lib.torch.alignment import SCORES, weighted_mean
-from course_lib.torch.layers import checked_ids, decoding, tensor_of
+from course_lib.torch.decoding import NextLogits
+from course_lib.torch.layers import checked_ids
 from course_lib.torch.rnn import CELLS, RNN, fused
 
 
@@ -66,7 +67,7 @@ class Seq2Seq(nn.Module):
         self.target_embedding = nn.Embedding(target_vocab, d_model)
         self.encoder = RNN(d_model, d_hidden // 2, cell, True, run)
         self.cell = CELLS[cell](d_model + d_hidden if order == "bahdanau" else d_model, d_hidden)
-        self.start = nn.Linear(d_hidden, self.cell.n_states * d_hidden)
+        self.bridge = nn.Linear(d_hidden, self.cell.n_states * d_hidden)
         self.score = None if score is None else SCORES[score](d_hidden, d_hidden)
         self.readout = nn.Linear(d_hidden + d_model + d_hidden, d_model)
         self.out_proj = nn.Linear(d_model, target_vocab)
@@ -133,10 +134,21 @@ class Seq2Seq(nn.Module):
         real = source_ids != self.pad_id
         annotations, last = self.encoder(self.dropout(self.source_embedding(source_ids)), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
-        state = torch.tanh(self.start(last[0])).chunk(self.cell.n_states, dim=-1)
+        state = torch.tanh(self.bridge(last[0])).chunk(self.cell.n_states, dim=-1)
         return Seq2SeqMemory(annotations, keys, real[:, None], last[0], tuple(state))
 
-    def step(self, ids, state, memory):
+    def start(self, memory):
+        """The state before the first target token, for a Seq2SeqMemory."""
+        return Seq2SeqState(memory, memory.state)
+
+    def step(self, ids, state):
+        """Read new target tokens, integers (B, n) -> logits (B, target_vocab) of the one after them, the next state."""
+        memory, hidden = state
+        for t in range(ids.shape[1]):
+            logits, hidden, _ = self.advance(ids[:, t], hidden, memory)
+        return logits, Seq2SeqState(memory, hidden)
+
+    def advance(self, ids, state, memory):
         """One step from the decoder's own predictions.
 
         Parameters
@@ -174,48 +186,6 @@ class Seq2Seq(nn.Module):
         """States, embeddings and contexts (..., features) -> logits (..., target_vocab)."""
         return self.out_proj(self.dropout(torch.tanh(self.readout(torch.cat([s, y, context], dim=-1)))))
 
-    def next_logits(self, source_ids):
-        """The decoder as `course_lib.decoding` wants it: a `NextLogits` for the sources, integers (B, S)."""
-        return NextLogits(self, source_ids)
-
-
-class NextLogits:
-    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps its state.
-
-    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
-
-    Parameters
-    ----------
-    model : a `Seq2Seq`
-    source_ids : integers, shape (B, S)
-    """
-
-    def __init__(self, model, source_ids):
-        self.model = model
-        self.device = model.out_proj.weight.device
-        with decoding(self.model):
-            self.memory = model.encode(tensor_of(source_ids, self.device))
-        self.state, self.n_read = self.memory.state, 0
-
-    def __call__(self, ids):
-        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
-        ids = tensor_of(ids, self.device)
-        check_continuation(ids.shape, self.state[0].shape[0], self.n_read)
-        with decoding(self.model):
-            for t in range(self.n_read, ids.shape[1]):
-                logits, self.state, _ = self.model.step(ids[:, t], self.state, self.memory)
-        self.n_read = ids.shape[1]
-        return logits.float().cpu().numpy()
-
-    def reorder(self, rows):
-        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
-        rows = tensor_of(rows, self.device)
-        self.memory, self.state = _rows(self.memory, rows), _rows(self.state, rows)
-
-
-def _rows(value, rows):
-    if isinstance(value, Seq2SeqMemory):
-        return Seq2SeqMemory(*(_rows(part, rows) for part in value))
-    if isinstance(value, tuple):
-        return tuple(_rows(part, rows) for part in value)
-    return None if value is None else value[rows]
+    def next_logits(self, source_ids, cached: bool = True):
+        """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
+        return NextLogits(self, source_ids, cached)

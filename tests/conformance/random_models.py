@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.config import BertConfig, TransformerConfig
+from course_lib.models.blocks import BlockConfig
 
 KINDS = ("encoder", "transformer", "bert")
 
@@ -19,7 +20,7 @@ class Case(NamedTuple):
 
     kind: str
     number: int
-    arguments: dict  # of `Encoder` by name; {"config": ...} for the others
+    arguments: dict  # {"config": ...}, and "n_layers" of `Encoder`
     inputs: dict[str, np.ndarray]  # by the parameter names of the call
 
     def __repr__(self):
@@ -53,11 +54,12 @@ def _ids(rng, n_rows, length, vocab, pad_id):
 
 def _encoder(number, rng):
     sizes = _sizes(rng) | {"pre_norm": bool(rng.integers(2))}
+    n_layers, block = sizes.pop("n_layers"), BlockConfig(**sizes)
     n_rows, length = int(rng.integers(1, 5)), int(rng.integers(2, 12))
     mask = rng.random((n_rows, 1, 1, length)) < 0.8
     mask[..., 0] = True
-    x = rng.normal(size=(n_rows, length, sizes["d_model"]))
-    return Case("encoder", number, sizes, {"x": x, "mask": mask})
+    x = rng.normal(size=(n_rows, length, block.d_model))
+    return Case("encoder", number, {"n_layers": n_layers, "config": block}, {"x": x, "mask": mask})
 
 
 def _transformer(number, rng):

@@ -111,7 +111,7 @@ def translation(state, source, target, kind, how, order, pad_id=0):
     logits = np.zeros((n_batch, n_steps, len(state["out_proj.bias"])))
     weights = np.zeros((n_batch, n_steps, source.shape[1]))
     for b in range(n_batch):
-        first = [math.tanh(value) for value in linear(state, "start", summary[b]).tolist()]
+        first = [math.tanh(value) for value in linear(state, "bridge", summary[b]).tolist()]
         now = [first[k * d_hidden : (k + 1) * d_hidden] for k in range(n_states(kind))]
 
         def context(s, b=b):

@@ -20,29 +20,37 @@ def softmax(scores, allowed):
     return [power / total for power in powers]
 
 
-def attention(q, k, v, mask=None):
-    """q (..., T, d_k), k (..., S, d_k), v (..., S, d_v) -> context (..., T, d_v), weights (..., T, S)."""
+def attention(q, k, v, mask=None, bias=None, scale=None, causal=False):
+    """q (..., T, d_k), k (..., S, d_k), v (..., S, d_v) -> context (..., T, d_v), weights (..., T, S).
+
+    With n times as many heads (axis -3) in q, its head h reads head h // n of k and v.
+    """
     *lead, n_queries, d_k = q.shape
     n_keys, d_v = v.shape[-2:]
     mask = np.broadcast_to(True if mask is None else mask, (*lead, n_queries, n_keys))
+    bias = np.broadcast_to(0.0 if bias is None else bias, (*lead, n_queries, n_keys))
+    scale = 1.0 / math.sqrt(d_k) if scale is None else scale
     context, weights = np.zeros((*lead, n_queries, d_v)), np.zeros((*lead, n_queries, n_keys))
     for place in np.ndindex(*lead):
+        read = (*place[:-1], place[-1] // (lead[-1] // k.shape[-3])) if place else ()
         for t in range(n_queries):
             scores = []
             for s in range(n_keys):
-                product = sum(float(q[place][t, i]) * float(k[place][s, i]) for i in range(d_k))
-                scores.append(product / math.sqrt(d_k))
-            row = softmax(scores, [bool(mask[place][t, s]) for s in range(n_keys)])
+                product = sum(float(q[place][t, i]) * float(k[read][s, i]) for i in range(d_k))
+                scores.append(product * scale + float(bias[place][t, s]))
+            last = t + n_keys - n_queries if causal else n_keys  # the queries are the last of the keys
+            row = softmax(scores, [bool(mask[place][t, s]) and s <= last for s in range(n_keys)])
             for s in range(n_keys):
                 weights[place][t, s] = row[s]
             for j in range(d_v):
-                context[place][t, j] = sum(row[s] * float(v[place][s, j]) for s in range(n_keys))
+                context[place][t, j] = sum(row[s] * float(v[read][s, j]) for s in range(n_keys))
     return context, weights
 
 
 def linear(state, name, x):
     """x (..., d_in) -> W x + b (..., d_out)."""
-    weight, bias = state[f"{name}.weight"].tolist(), state[f"{name}.bias"].tolist()
+    weight = state[f"{name}.weight"].tolist()
+    bias = state.get(f"{name}.bias", np.zeros(len(weight))).tolist()
     out = np.zeros((*x.shape[:-1], len(weight)))
     for place in np.ndindex(*x.shape[:-1]):
         vector = x[place].tolist()
@@ -100,6 +108,8 @@ def multi_head_attention(state, name, q, k, v, mask, n_heads):
 
 def feed_forward(state, name, x, activation):
     hidden = each({"relu": relu, "gelu": gelu}[activation], linear(state, f"{name}linear1", x))
+    if f"{name}gate.weight" in state:
+        hidden = hidden * linear(state, f"{name}gate", x)
     return linear(state, f"{name}linear2", hidden)
 
 

@@ -7,6 +7,8 @@ import states
 import torch
 from numpy.testing import assert_allclose
 
+from course_lib.models.blocks import BlockConfig
+
 B, T, S, D_MODEL, H, D_FF = 2, 5, 7, 12, 3, 10
 
 
@@ -77,7 +79,8 @@ def test_torch_encoder_layer(backend, rng, norm, activation):
     plain = {name.removeprefix("feed_forward."): value for name, value in state.items() if "attention" not in name}
     theirs.load_state_dict({name: as_torch(value) for name, value in plain.items()}, strict=False)
     expected = theirs(as_torch(x), src_mask=torch.from_numpy(~mask)).detach()
-    ours = backend.make("EncoderLayer", D_MODEL, H, D_FF, activation=activation, pre_norm=pre_norm, state=state)
+    block = BlockConfig(D_MODEL, H, D_FF, activation=activation, pre_norm=pre_norm)
+    ours = backend.make("EncoderLayer", block, state=state)
     assert_allclose(backend.call(ours, x, mask=mask)[0], expected, **backend.tolerance)
 
 

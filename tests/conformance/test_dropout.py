@@ -9,6 +9,7 @@ import states
 from numpy.testing import assert_allclose
 
 from course_lib.config import BertConfig
+from course_lib.models.blocks import BlockConfig
 
 P = 0.3
 
@@ -72,7 +73,7 @@ def test_no_dropout_means_the_same_numbers_every_time(backend, rng, name):
 def spy(backend, seen):
     """An attention function that notes the dropout it was given."""
 
-    def noting(q, k, v, mask=None, dropout=0.0):
+    def noting(q, k, v, mask=None, dropout=0.0, **options):
         seen.append(dropout)
         return backend.function("attention")(q, k, v, mask, 0.0)
 
@@ -112,7 +113,7 @@ def constant_layer(backend, pre_norm, attended, fed, dropout):
     state["feed_forward.linear2.bias"] += fed
     state["norm1.weight"] += 1.0
     state["norm2.weight"] += 1.0
-    return backend.make("EncoderLayer", d_model, 2, d_ff, dropout=dropout, pre_norm=pre_norm, state=state)
+    return backend.make("EncoderLayer", BlockConfig(d_model, 2, d_ff, dropout=dropout, pre_norm=pre_norm), state=state)
 
 
 @pytest.mark.parametrize("attended, fed", [(1.0, 0.0), (0.0, 1.0)], ids=["attention", "feed_forward"])
@@ -174,7 +175,7 @@ def test_the_classifier_drops_the_pooled_vector(training_backend):
 
 def test_training_draws_new_places_each_time_and_evaluation_is_repeatable(training_backend, rng):
     backend = training_backend
-    layer = backend.make("EncoderLayer", 6, 2, 8, dropout=0.5)
+    layer = backend.make("EncoderLayer", BlockConfig(6, 2, 8, dropout=0.5))
     x = rng.normal(size=(3, 5, 6))
     one, two = (backend.call(layer, x, training=True)[0] for _ in range(2))
     assert np.abs(one - two).max() > 1e-3

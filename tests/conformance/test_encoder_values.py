@@ -7,6 +7,7 @@ import states
 from numpy.testing import assert_allclose
 
 from course_lib.masks import causal_mask
+from course_lib.models.blocks import BlockConfig
 
 B, T, D_MODEL, H, D_FF = 2, 5, 6, 3, 10
 
@@ -46,7 +47,8 @@ def test_encoder_layer(backend, rng, norm, activation):
     pre_norm = norm == "pre_norm"
     x, mask = rng.normal(size=(B, T, D_MODEL)), rng.random((B, 1, T, T)) < 0.6
     state = states.random_state(states.encoder_layer(D_MODEL, D_FF))
-    layer = backend.make("EncoderLayer", D_MODEL, H, D_FF, activation=activation, pre_norm=pre_norm, state=state)
+    block = BlockConfig(D_MODEL, H, D_FF, activation=activation, pre_norm=pre_norm)
+    layer = backend.make("EncoderLayer", block, state=state)
     output, weights = backend.call(layer, x, mask=mask)
     expected_output, expected_weights = specification.encoder_layer(state, "", x, mask, H, activation, pre_norm)
     assert_allclose(output, expected_output, **backend.tolerance)
@@ -64,7 +66,7 @@ def test_norm_eps_counts_where_the_variance_is_small(backend, rng, norm, eps):
         state[f"{name}.bias"] *= 1e-4
     state["norm1.weight"] *= 1e-3
     state["norm1.bias"] *= 1e-4
-    layer = backend.make("EncoderLayer", D_MODEL, H, D_FF, pre_norm=pre_norm, norm_eps=eps, state=state)
+    layer = backend.make("EncoderLayer", BlockConfig(D_MODEL, H, D_FF, pre_norm=pre_norm, norm_eps=eps), state=state)
     output, _ = backend.call(layer, x)
     expected, _ = specification.encoder_layer(state, "", x, None, H, "relu", pre_norm, eps)
     scale = np.abs(expected).max()
@@ -78,7 +80,7 @@ def test_encoder(backend, rng, norm, attention):
     x, mask = rng.normal(size=(B, T, D_MODEL)), causal_mask(T)
     state = states.random_state(states.encoder(2, D_MODEL, D_FF, pre_norm))
     model = backend.make(
-        "Encoder", 2, D_MODEL, H, D_FF, pre_norm=pre_norm, attention=backend.function(attention), state=state
+        "Encoder", 2, BlockConfig(D_MODEL, H, D_FF, pre_norm=pre_norm), backend.function(attention), state=state
     )
     last, hidden, tables = backend.call(model, x, mask=mask, return_layers=True)
     expected_last, expected_hidden, expected_tables = specification.encoder(state, "", x, mask, 2, H, pre_norm=pre_norm)
@@ -96,7 +98,7 @@ def test_encoder(backend, rng, norm, attention):
 def test_encoder_returns_the_layers_only_when_asked(backend, rng):
     x = rng.normal(size=(B, T, D_MODEL))
     state = states.random_state(states.encoder(2, D_MODEL, D_FF))
-    model = backend.make("Encoder", 2, D_MODEL, H, D_FF, state=state)
+    model = backend.make("Encoder", 2, BlockConfig(D_MODEL, H, D_FF), state=state)
     last, hidden, tables = backend.call(model, x)
     assert hidden is None and tables is None
     assert_allclose(last, specification.encoder(state, "", x, None, 2, H)[0], **backend.tolerance)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
 from course_lib.config import BertConfig, TransformerConfig, UnsupportedConfigError
+from course_lib.models.blocks import BlockConfig
 from course_lib.weights import CheckpointError
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=1, n_heads=3, d_ff=10, max_len=7)
@@ -31,7 +32,14 @@ ATTENTION = {
     "batches differ": ((zeros(2, 3, 4), zeros(3, 5, 4), zeros(3, 5, 4)), ValueError, "leading axes"),
     "batches that would broadcast": ((zeros(2, 3, 4), zeros(1, 5, 4), zeros(1, 5, 4)), ValueError, "leading axes"),
     "batch of v differs": ((zeros(2, 3, 4), zeros(2, 5, 4), zeros(1, 5, 4)), ValueError, "leading axes"),
-    "heads differ": ((zeros(2, 3, 3, 4), zeros(2, 2, 5, 4), zeros(2, 2, 5, 4)), ValueError, "leading axes"),
+    "heads that do not divide": (
+        (zeros(2, 3, 3, 4), *2 * [zeros(2, 2, 5, 4)]),
+        ValueError,
+        "as many heads .* or a multiple",
+    ),
+    "more heads of keys": ((zeros(2, 2, 3, 4), *2 * [zeros(2, 4, 5, 4)]), ValueError, "as many heads .* or a multiple"),
+    "heads of k and v differ": ((zeros(2, 4, 3, 4), zeros(2, 2, 5, 4), zeros(2, 4, 5, 4)), ValueError, "leading axes"),
+    "a batch is no head": ((zeros(4, 3, 4), *2 * [zeros(2, 5, 4)]), ValueError, "leading axes"),
     "one axis only": ((zeros(4), zeros(4), zeros(4)), ValueError, "at least the two axes"),
     "numbers of axes differ": ((zeros(2, 3, 4), zeros(5, 4), zeros(5, 4)), ValueError, "same number of axes"),
     "mask of another length": (
@@ -69,9 +77,29 @@ ATTENTION = {
         TypeError,
         "boolean.*int64.*mask != 0",
     ),
-    "dropout of 1": ((zeros(2, 3, 4), zeros(2, 5, 4), zeros(2, 5, 4), None, 1.0), ValueError, r"in \[0, 1\), got 1.0"),
-    "dropout below 0": ((zeros(2, 3, 4), zeros(2, 5, 4), zeros(2, 5, 4), None, -0.1), ValueError, "got -0.1"),
-    "dropout in percent": ((zeros(2, 3, 4), zeros(2, 5, 4), zeros(2, 5, 4), None, 10), ValueError, "got 10"),
+    "a bias for other keys": (
+        (zeros(2, 3, 4), *2 * [zeros(2, 5, 4)], None, np.ones((3, 4))),
+        ValueError,
+        "a bias of shape",
+    ),
+    "a boolean bias": (
+        (zeros(2, 3, 4), *2 * [zeros(2, 5, 4)], None, ones(3, 5)),
+        TypeError,
+        "numbers, got bool; .*`mask=`",
+    ),
+    "a scale of 0": (
+        (zeros(2, 3, 4), *2 * [zeros(2, 5, 4)], None, None, 0.0, 0.0),
+        ValueError,
+        "scale must be positive",
+    ),
+    "causal with fewer keys": (
+        (zeros(2, 5, 4), *2 * [zeros(2, 3, 4)], None, None, 0.0, None, True),
+        ValueError,
+        "at least as many keys",
+    ),
+    "dropout of 1": ((zeros(2, 3, 4), *2 * [zeros(2, 5, 4)], None, None, 1.0), ValueError, r"in \[0, 1\), got 1.0"),
+    "dropout below 0": ((zeros(2, 3, 4), zeros(2, 5, 4), zeros(2, 5, 4), None, None, -0.1), ValueError, "got -0.1"),
+    "dropout in percent": ((zeros(2, 3, 4), zeros(2, 5, 4), zeros(2, 5, 4), None, None, 10), ValueError, "got 10"),
 }
 
 
@@ -140,11 +168,7 @@ def test_multi_head_attention(backend, case):
     ("MultiHeadAttention", (10, 0), "n_heads=0"),
     ("MultiHeadAttention", (0, 2), "d_model=0"),
     ("MultiHeadAttention", (6, 3, 1.5), "dropout.*got 1.5"),
-    ("EncoderLayer", (10, 3, 8), "multiple of n_heads, got d_model=10, n_heads=3"),
-    ("EncoderLayer", (6, 3, 8, 1.0), "dropout.*got 1.0"),
-    ("EncoderLayer", (6, 3, 8, 0.0, -0.5), "dropout.*got -0.5"),
-    ("EncoderLayer", (6, 3, 8, 0.0, 0.0, "swish"), "activation must be one of 'gelu', 'relu'; got 'swish'"),
-    ("Encoder", (2, 10, 3, 8), "multiple of n_heads, got d_model=10, n_heads=3"),
+    ("MultiHeadAttention", (12, 4, 0.0, None, 3), "multiple of n_kv_heads, got n_heads=4, n_kv_heads=3"),
     ("FeedForward", (6, 8, "tanh"), "activation must be one of 'gelu', 'relu'; got 'tanh'"),
     ("SinusoidalPositions", (7,), "d_model of sinusoidal positions must be an even number.*got 7"),
     ("SinusoidalPositions", (0,), "d_model of sinusoidal positions must be an even number.*got 0"),
@@ -152,6 +176,25 @@ def test_multi_head_attention(backend, case):
 def test_constructors(backend, name, arguments, message):
     with pytest.raises(ValueError, match=message):
         backend.make(name, *arguments)
+
+
+@pytest.mark.parametrize("name, arguments", [
+    ("EncoderLayer", (10,)), ("Encoder", (2, 10)), ("DecoderLayer", (10,)), ("Decoder", (2, 10)),
+])  # fmt: skip
+def test_a_layer_wants_its_block(backend, name, arguments):
+    with pytest.raises(TypeError, match="config must be a BlockConfig, got 10; write BlockConfig"):
+        backend.make(name, *arguments)
+
+
+def test_a_memory_is_for_cross_attention_and_nothing_else(backend, rng):
+    x, block = rng.normal(size=(2, 4, 6)), BlockConfig(6, 3, 8)
+    with pytest.raises(ValueError, match="attends to an encoder: give its output as `memory`"):
+        backend.call(backend.make("Decoder", 1, block), x)
+    alone = backend.make("Decoder", 1, block, cross_attention=False)
+    with pytest.raises(ValueError, match="cross_attention=False and takes no memory"):
+        backend.call(alone, x, x)
+    with pytest.raises(ValueError, match="cross_attention=False and takes no memory"):
+        alone.start(backend.tensor(x))
 
 
 def test_an_odd_head_cannot_turn(backend, rng):
@@ -169,9 +212,9 @@ def test_an_odd_head_cannot_turn(backend, rng):
     ("SinusoidalPositions", (6, 9)),
     ("LearnedPositions", (6, 9)),
     ("FeedForward", (6, 8)),
-    ("EncoderLayer", (6, 3, 8)),
-    ("EncoderLayer", (6, 3, 8, 0.0, 0.0, "relu", True)),
-    ("Encoder", (2, 6, 3, 8)),
+    ("EncoderLayer", (BlockConfig(6, 3, 8),)),
+    ("EncoderLayer", (BlockConfig(6, 3, 8, pre_norm=True),)),
+    ("Encoder", (2, BlockConfig(6, 3, 8))),
 ])  # fmt: skip
 @pytest.mark.parametrize("shape", [(2, 3, 5), (3, 6), (2, 1, 3, 6)], ids=str)
 def test_inputs_of_another_shape(backend, name, arguments, shape):

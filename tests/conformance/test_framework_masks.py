@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 from course_lib import masks
 from course_lib.config import BertConfig
+from course_lib.models.blocks import BlockConfig
 
 IDS = np.array([[4, 2, 7, 9], [0, 3, 7, 7], [7, 7, 7, 7]])
 T = IDS.shape[1]
@@ -66,7 +67,7 @@ def test_a_mask_of_the_shape_of_the_ids_is_refused(backend, rng, name):
 def test_a_mask_of_fewer_axes_is_read_from_the_right(backend, rng, shape, batch):
     x = rng.normal(size=(batch, 5, 4))
     mask = rng.random(shape) < 0.7
-    encoder = backend.make("Encoder", 1, 4, 2, 8)
+    encoder = backend.make("Encoder", 1, BlockConfig(4, 2, 8))
     whole = np.broadcast_to(mask, (batch, 2, 5, 5))
     assert_array_equal(
         backend.call(encoder, x, mask=mask).last_hidden, backend.call(encoder, x, mask=whole.copy()).last_hidden

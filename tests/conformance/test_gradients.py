@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from course_lib.config import BertConfig
 from course_lib.masks import causal_mask, padding_mask
+from course_lib.models.blocks import BlockConfig
 
 B, T, S, D_MODEL, H, D_FF = 2, 4, 5, 6, 3, 10
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}
@@ -133,7 +134,7 @@ def test_sinusoidal_positions(rng):
 def test_encoder(rng, norm):
     pre_norm = norm == "pre_norm"
     state = states.random_state(states.encoder(2, D_MODEL, D_FF, pre_norm))
-    arguments = (2, D_MODEL, H, D_FF, 0.0, 0.0, "gelu", pre_norm)
+    arguments = (2, BlockConfig(D_MODEL, H, D_FF, activation="gelu", pre_norm=pre_norm))
     compare(of_module("Encoder", arguments, state, [rng.normal(size=(B, T, D_MODEL))], mask=causal_mask(T)))
 
 

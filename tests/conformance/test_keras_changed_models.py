@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import course_lib.tensorflow as lib
 from course_lib.config import BertConfig, TransformerConfig
+from course_lib.models.blocks import BlockConfig
 from course_lib.tensorflow.training import make_optimizer
 
 # Keras's own, of NumPy 2, while it writes weights
@@ -42,8 +43,8 @@ def test_decoding_follows_a_changed_model(change):
     """After it has decoded once; and eight bits are near to the numbers of before."""
     keras.utils.set_random_seed(0)
     model = lib.Transformer(TransformerConfig(13, 13, **SIZES))
-    before, functions = model.next_logits(IDS)(START), model.next_logits(IDS).functions
-    assert model.next_logits(IDS).functions is functions  # traced once
+    before, functions = model.next_logits(IDS)(START), model._compiled()
+    assert model._compiled() is functions  # traced once
     change(model)
     logits = model(IDS, START).logits[:, -1]
     assert_allclose(model.next_logits(IDS)(START), logits, atol=1e-4)
@@ -101,7 +102,7 @@ class Others(keras.Model):
 
 def functional():
     inputs = keras.Input((None, 6))
-    return keras.Model(inputs, lib.EncoderLayer(6, 3, 8)(inputs)[0])
+    return keras.Model(inputs, lib.EncoderLayer(BlockConfig(6, 3, 8))(inputs)[0])
 
 
 @pytest.mark.parametrize("make", [Others, functional, lambda: adapted(lib.FeedForward(6, 8))])

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 
 import course_lib.tensorflow as lib
 from course_lib.config import BertConfig, TransformerConfig
+from course_lib.models.blocks import BlockConfig
 from course_lib.tensorflow.bert import BertEmbeddings, MaskedLMHead
 from course_lib.tensorflow.training import embed
 
@@ -30,24 +31,24 @@ IDS = np.array([[2, 4, 12, 1], [9, 4, 5, 5]])
 TARGETS = np.array([[1, 3, 5], [1, 9, 10]])
 X, WIDE = np.random.default_rng(0).normal(size=(2, 2, 4, 6)).astype("float32")
 MASK = np.array([[1, 1, 0, 1], [1, 0, 0, 0]], dtype=bool)[:, None, None]
-BLOCK = (6, 3, 8, 0.1, 0.2, "gelu", True, 1e-3)
+BLOCK = BlockConfig(6, 3, 8, 0.1, 0.2, "gelu", True, "rms", 1e-3, 1, 4, 0.7, False, True, 9.0)
 
 EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "AdditiveScore": ((6, 6), (X, WIDE)),
     "BertForMaskedLM": ((BERT, lib.fused_attention), (IDS, MASK)),
     "BertForSequenceClassification": ((BERT, lib.fused_attention), (IDS, MASK)),
     "BertModel": ((BERT, lib.fused_attention, False), (IDS, MASK)),
-    "Decoder": ((1, *BLOCK, lib.fused_attention, lib.rotary(lib.attention, 7.0)), (X, WIDE)),
-    "DecoderLayer": ((*BLOCK, lib.fused_attention, lib.rotary(lib.attention)), (X, WIDE)),
+    "Decoder": ((1, BLOCK, lib.rotary(lib.attention, 7.0), False), (X,)),
+    "DecoderLayer": ((BLOCK, lib.fused_attention), (X, WIDE)),
     "DotScore": ((6, 6), (X, WIDE)),
-    "Encoder": ((1, *BLOCK, lib.rotary(lib.fused_attention, 9.0)), (X, MASK)),
-    "EncoderLayer": ((*BLOCK, lib.fused_attention), (X, MASK)),
-    "FeedForward": ((6, 8, "gelu"), (X,)),
+    "Encoder": ((1, BLOCK, lib.rotary(lib.fused_attention, 9.0)), (X, MASK)),
+    "EncoderLayer": ((BLOCK, lib.fused_attention), (X, MASK)),
+    "FeedForward": ((6, 8, "gelu", True, False), (X,)),
     "GRUCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4],))),
     "GeneralScore": ((6, 6), (X, WIDE)),
     "LSTMCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4], WIDE[:, 1, :4]))),
     "LearnedPositions": ((6, 9, 0.5), (X,)),
-    "MultiHeadAttention": ((6, 3, 0.1, lib.rotary(lib.fused_attention)), (X, WIDE, WIDE)),
+    "MultiHeadAttention": ((6, 3, 0.1, lib.rotary(lib.fused_attention), 1, 4, False, 0.5, 7.0), (X, WIDE, WIDE)),
     "RNN": ((6, 4, "lstm", True, lib.fused), (X, MASK[:, 0, 0])),
     "RNNCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4],))),
     "Seq2Seq": ((13, 11, 4, 6, "lstm", "additive", 0.1, 5, "luong", lib.unrolled), (IDS, TARGETS)),
@@ -179,10 +180,10 @@ def test_a_functional_model_with_masks_made_inside_is_saved(tmp_path):
         assert error(model(IDS), expected) < 1e-6
 
 
-def seen_dropouts(q, k, v, mask=None, dropout=0.0):
+def seen_dropouts(q, k, v, mask=None, dropout=0.0, **options):
     """An attention function that notes the dropout it is given."""
     seen_dropouts.seen.add(dropout)
-    return lib.attention(q, k, v, mask, dropout)
+    return lib.attention(q, k, v, mask, dropout=dropout, **options)
 
 
 seen_dropouts.seen = set()

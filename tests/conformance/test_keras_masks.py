@@ -7,16 +7,20 @@ import tensorflow as tf
 from backends import TENSORFLOW
 from numpy.testing import assert_allclose
 
+from course_lib.models.blocks import BlockConfig
+
 # Keras's own, of NumPy 2, while it writes weights
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
 
 PADDED = np.array([[3, 4, 6, 0, 0], [5, 6, 7, 8, 1], [8, 0, 0, 0, 0], [2, 2, 0, 0, 0], [9, 0, 5, 0, 1]])
+BLOCK = BlockConfig(6, 3, 8)
+PRE_NORM = BlockConfig(6, 3, 8, pre_norm=True)
 CAUSAL = np.tril(np.ones((5, 5), dtype=bool))[None, None]
 PADS = {  # a layer: what calls it on a sequence x and a memory m, and its masks made of the padding of both
-    "DecoderLayer": ((6, 3, 8), lambda f, x, m, **masks: f(x, m, **masks), lambda x, m: {"mask": x, "memory_mask": m}),
-    "Decoder": ((1, 6, 3, 8), lambda f, x, m, **masks: f(x, m, **masks), lambda x, m: {"mask": x, "memory_mask": m}),
-    "EncoderLayer": ((6, 3, 8), lambda f, x, m, **masks: f(x, **masks), lambda x, m: {"mask": x}),
-    "Encoder": ((2, 6, 3, 8, 0.0, 0.0, "relu", True), lambda f, x, m, **masks: f(x, **masks), lambda x, m: {"mask": x}),
+    "DecoderLayer": ((BLOCK,), lambda f, x, m, **masks: f(x, m, **masks), lambda x, m: {"mask": x, "memory_mask": m}),
+    "Decoder": ((1, BLOCK), lambda f, x, m, **masks: f(x, m, **masks), lambda x, m: {"mask": x, "memory_mask": m}),
+    "EncoderLayer": ((BLOCK,), lambda f, x, m, **masks: f(x, **masks), lambda x, m: {"mask": x}),
+    "Encoder": ((2, PRE_NORM), lambda f, x, m, **masks: f(x, **masks), lambda x, m: {"mask": x}),
     "MultiHeadAttention": ((6, 3), lambda f, x, m, **masks: f(x, m, m, **masks), lambda x, m: {"mask": m}),
     "RNN": ((6, 4, "gru", True), lambda f, x, m, **masks: f(x, **masks), lambda x, m: {"mask": x[:, 0, 0]}),
 }
@@ -61,7 +65,7 @@ def test_padding_passes_through_layers_that_mix_no_tokens():
     lib, ids = TENSORFLOW.lib, PADDED[:, :4]
     times = np.ones(ids.shape, dtype="float32")
     layers = lib.SinusoidalPositions(6, 9), lib.LearnedPositions(6, 9), lib.FeedForward(6, 8), lib.TimeModulation(6, 3)
-    blocks = [lib.EncoderLayer(6, 3, 8) for _ in range(2)]
+    blocks = [lib.EncoderLayer(BLOCK) for _ in range(2)]
     x = keras.layers.Embedding(13, 6, mask_zero=True)(ids)
     y = tf.constant(x.numpy())
     for layer in layers:

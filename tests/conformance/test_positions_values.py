@@ -50,7 +50,7 @@ def test_rotary_attention_sees_distances_only(backend, rng):
 def test_rotary_attention_hands_on_dropout(backend, rng):
     seen = []
 
-    def noting(q, k, v, mask=None, dropout=0.0):
+    def noting(q, k, v, mask=None, dropout=0.0, **options):
         seen.append(dropout)
         return v, None
 

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 from course_lib.config import BertConfig
 from course_lib.masks import causal_mask, padding_mask
+from course_lib.models.blocks import BlockConfig
 
 B, H, T, S, D = 2, 3, 5, 7, 4
 D_MODEL, D_FF = 12, 10
@@ -24,7 +25,7 @@ def multi_head(backend, name="attention", seed=0):
 
 def encoder(backend, pre_norm=False, seed=0):
     state = states.random_state(states.encoder(2, D_MODEL, D_FF, pre_norm), seed)
-    return backend.make("Encoder", 2, D_MODEL, H, D_FF, pre_norm=pre_norm, state=state)
+    return backend.make("Encoder", 2, BlockConfig(D_MODEL, H, D_FF, pre_norm=pre_norm), state=state)
 
 
 @BOTH
@@ -81,7 +82,7 @@ def test_an_empty_row_of_multi_head_attention_is_the_output_bias(backend, rng, n
 @BOTH
 def test_the_future_changes_nothing_before_it(backend, rng, name):
     state = states.random_state(states.encoder(2, D_MODEL, D_FF))
-    model = backend.make("Encoder", 2, D_MODEL, H, D_FF, attention=backend.function(name), state=state)
+    model = backend.make("Encoder", 2, BlockConfig(D_MODEL, H, D_FF), backend.function(name), state=state)
     x = rng.normal(size=(B, T, D_MODEL))
     before = backend.call(model, x, mask=causal_mask(T)).last_hidden
     for t in range(1, T):

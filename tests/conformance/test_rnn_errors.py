@@ -122,7 +122,7 @@ def test_one_step_of_translation(backend, ids, exception, message):
     model = backend.make("Seq2Seq", *SIZES, score="additive")
     memory = model.encode(backend.tensor(IDS))
     with pytest.raises(exception, match=message):
-        model.step(backend.tensor(ids), memory.state, memory)
+        model.advance(backend.tensor(ids), memory.state, memory)
 
 
 def test_next_logits(backend):

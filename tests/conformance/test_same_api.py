@@ -9,18 +9,20 @@ import states
 from backends import BACKENDS, NUMPY
 
 from course_lib.config import BertConfig
+from course_lib.models.blocks import BlockConfig
 
 KERAS = {"training", "name", "dtype", "trainable"}  # Keras's own arguments, which its layers take beside ours
 CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
 MODULES = [
-    "alignment", "attention", "positional", "losses", "transformer", "decoder", "translator", "bert", "rnn", "seq2seq",
+    "alignment", "attention", "positional", "losses", "encoder", "decoder", "translator", "bert", "rnn", "seq2seq",
     "state",
 ]  # fmt: skip
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",
     "compare", "encode", "step", "attend", "predict_from", "next_logits", "reorder",
-    "start", "embed_source", "embed_target", "target_mask",
+    "start", "embed_source", "embed_target", "target_mask", "advance",
 ]  # fmt: skip
+SIGNATURE = "(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False)"
 NAMES = sorted(NUMPY.lib.__all__)
 
 
@@ -74,11 +76,12 @@ def test_signatures_of_the_contract(backend):
         return str(inspect.signature(function)).replace(", training=False", "")
 
     lib = backend.lib
-    assert of(lib.attention) == of(lib.fused_attention) == "(q, k, v, mask=None, dropout=0.0)"
+    assert of(lib.attention) == of(lib.fused_attention) == SIGNATURE
     call = getattr(lib.MultiHeadAttention, CALLS[backend.name])
-    assert of(call) == "(self, q, k, v, mask=None)"
+    assert of(call) == "(self, q, k, v, mask=None, bias=None, causal=False)"
     names = [row[0] for row in described(lib.MultiHeadAttention.__init__)]
-    assert names == ["self", "d_model", "n_heads", "dropout", "attention"]
+    settings = ["n_kv_heads", "d_head", "linear_bias", "scale", "rotary_base"]
+    assert names == ["self", "d_model", "n_heads", "dropout", "attention", *settings]
     assert [row[0] for row in described(lib.BertModel.from_pretrained)][:1] == ["name_or_folder"]
 
 
@@ -130,7 +133,7 @@ def test_outputs_are_the_same_named_tuples(backend, rng):
     x, ids = rng.normal(size=(2, 4, 6)), rng.integers(0, 9, size=(2, 4))
     fields = {
         "MultiHeadAttention": ((6, 3), (x, x, x), ("output", "weights")),
-        "Encoder": ((1, 6, 3, 8), (x,), ("last_hidden", "hidden", "weights")),
+        "Encoder": ((1, BlockConfig(6, 3, 8)), (x,), ("last_hidden", "hidden", "weights")),
         "BertModel": ((config,), (ids,), ("last_hidden", "pooled", "hidden", "weights")),
         "BertForMaskedLM": ((config,), (ids,), ("logits", "hidden", "weights")),
         "BertForSequenceClassification": ((config,), (ids,), ("logits", "hidden", "weights")),

@@ -103,7 +103,7 @@ def test_stepping_with_the_same_tokens_is_teacher_forcing(backend, kind, how, or
     assert memory._fields == ("annotations", "keys", "mask", "summary", "state")
     state = memory.state
     for t in range(TARGET.shape[1]):
-        logits, state, weights = model.step(backend.tensor(TARGET[:, t]), state, memory)
+        logits, state, weights = model.advance(backend.tensor(TARGET[:, t]), state, memory)
         assert_allclose(backend.array(logits), whole.logits[:, t], **backend.tolerance)
         if how is None:
             assert weights is None

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from course_lib.config import BertConfig
 from course_lib.data import cache
+from course_lib.models.blocks import BlockConfig
 from course_lib.weights import CheckpointError
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_classes=3)
@@ -27,8 +28,8 @@ MODULES = {
     "FeedForward": ((6, 10), states.feed_forward(6, 10)),
     "LearnedPositions": ((6, 9), {"weight": (9, 6)}),
     "SinusoidalPositions": ((6, 9), {}),
-    "EncoderLayer": ((6, 3, 10), states.encoder_layer(6, 10)),
-    "Encoder": ((2, 6, 3, 10, 0.0, 0.0, "relu", True), states.encoder(2, 6, 10, pre_norm=True)),
+    "EncoderLayer": ((BlockConfig(6, 3, 10),), states.encoder_layer(6, 10)),
+    "Encoder": ((2, BlockConfig(6, 3, 10, pre_norm=True)), states.encoder(2, 6, 10, pre_norm=True)),
     **{name: ((CONFIG,), shapes) for name, shapes in SHAPES.items()},
 }
 

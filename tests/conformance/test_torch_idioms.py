@@ -21,11 +21,13 @@ import course_lib.numpy
 import course_lib.torch as lib
 from course_lib.batching import PairBatch
 from course_lib.config import BertConfig, TransformerConfig
+from course_lib.models.blocks import BlockConfig
 from course_lib.outputs import EncoderOutput
 from course_lib.torch import training, translation
 from course_lib.torch.data import data_loader
 from course_lib.weights import CheckpointError
 
+BLOCK = BlockConfig(6, 3, 8)
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
 ANY = torch.export.Dim.DYNAMIC
 SEQ2SEQ = {"source_vocab": 9, "target_vocab": 11, "d_model": 5, "d_hidden": 6, "pad_id": 4}
@@ -133,7 +135,7 @@ def test_rotary_attention_is_compiled_and_exported_for_any_length():
     for n_queries, n_keys in ((5, 5), (3, 7), (4, 9)):
         q, k = torch.randn(2, n_queries, 6), torch.randn(2, n_keys, 6)
         same(compiled(q, k, k).output, model(q, k, k).output)
-    encoder = lib.Encoder(1, 6, 1, 8, attention=model).eval()
+    encoder = lib.Encoder(1, BlockConfig(6, 1, 8), attention=model).eval()
     program = torch.export.export(encoder, (torch.randn(3, 5, 6),), dynamic_shapes=({0: ANY, 1: ANY},))
     x = torch.randn(2, 8, 6)
     same(program.module()(x).last_hidden.detach(), encoder(x).last_hidden.detach())
@@ -174,11 +176,11 @@ def parts():
         "BertForMaskedLM": ((config,), (SOURCE,)),
         "BertForSequenceClassification": ((config,), (SOURCE,)),
         "BertModel": ((config,), (SOURCE,)),
-        "Decoder": ((1, 6, 3, 8), (x, x)),
-        "DecoderLayer": ((6, 3, 8), (x, x)),
+        "Decoder": ((1, BLOCK), (x, x)),
+        "DecoderLayer": ((BLOCK,), (x, x)),
         "DotScore": ((6, 6), (x, x)),
-        "Encoder": ((1, 6, 3, 8), (x,)),
-        "EncoderLayer": ((6, 3, 8), (x,)),
+        "Encoder": ((1, BLOCK), (x,)),
+        "EncoderLayer": ((BLOCK,), (x,)),
         "FeedForward": ((6, 8), (x,)),
         "GRUCell": ((6, 5), (x[:, 0], states[:1])),
         "GeneralScore": ((6, 6), (x, x)),

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from test_transformer_values import SIZES, SOURCE, TARGET, config_of
 
 from course_lib.config import TransformerConfig
+from course_lib.models.blocks import BlockConfig
 
 KINDS = {
     "paper": {},
@@ -163,7 +164,7 @@ def test_dropout_of_the_three_sub_layers_of_the_decoder(training_backend, norm):
         state[f"{part}.bias"][:] = constant
     for n in (1, 2, 3):
         state[f"norm{n}.weight"][:] = 1.0
-    layer = backend.make("DecoderLayer", d_model, 2, 4, dropout=p, pre_norm=True, state=state)
+    layer = backend.make("DecoderLayer", BlockConfig(d_model, 2, 4, dropout=p, pre_norm=True), state=state)
     x, memory = np.zeros((20, 30, d_model)), np.zeros((20, 3, d_model))
     added = backend.call(layer, x + 5000.0, memory, training=True).output - 5000.0
     kept = np.round(added * (1 - p)).astype(int)
@@ -173,7 +174,7 @@ def test_dropout_of_the_three_sub_layers_of_the_decoder(training_backend, norm):
     assert_allclose(digits.mean(axis=(1, 2, 3)), 1 - p, atol=spread)
     assert len(np.unique(kept)) == 8  # every combination: the three are independent
     if norm == "post_norm":
-        layer = backend.make("DecoderLayer", d_model, 2, 4, dropout=p, state=state)
+        layer = backend.make("DecoderLayer", BlockConfig(d_model, 2, 4, dropout=p), state=state)
         runs = [backend.call(layer, x, memory, training=True).output for _ in range(2)]
         assert np.abs(runs[0] - runs[1]).max() > 0.1
         assert_allclose(runs[0].mean(-1), 0.0, atol=1e-5)  # the last normalisation comes after the dropout
@@ -182,9 +183,9 @@ def test_dropout_of_the_three_sub_layers_of_the_decoder(training_backend, norm):
 def test_dropout_of_the_embeddings_and_of_every_attention(training_backend):
     backend, attention, seen = training_backend, training_backend.function("attention"), []
 
-    def noting(q, k, v, mask=None, dropout=0.0):
+    def noting(q, k, v, mask=None, dropout=0.0, **options):
         seen.append(dropout)
-        return attention(q, k, v, mask, 0.0)
+        return attention(q, k, v, mask)
 
     config = TransformerConfig(**{**SIZES, "d_model": 60, "dropout": 0.3, "attention_dropout": 0.2})
     model = backend.make("Transformer", config, attention=noting)

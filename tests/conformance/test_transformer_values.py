@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 from course_lib.config import TransformerConfig
 from course_lib.masks import causal_mask
+from course_lib.models.blocks import BlockConfig
 
 B, T, S, D_MODEL, H, D_FF = 2, 4, 5, 6, 3, 10
 SIZES = {"source_vocab": 11, "target_vocab": 9, "d_model": 6, "n_layers": 2, "n_heads": 3, "d_ff": 10, "max_len": 8}
@@ -48,7 +49,7 @@ def test_decoder_layer(backend, rng, norm, activation):
     x, memory, mask, memory_mask = problem(rng)
     state = states.random_state(states.decoder_layer(D_MODEL, D_FF))
     settings = {"activation": activation, "pre_norm": norm == "pre_norm"}
-    layer = backend.make("DecoderLayer", D_MODEL, H, D_FF, **settings, state=state)
+    layer = backend.make("DecoderLayer", BlockConfig(D_MODEL, H, D_FF, **settings), state=state)
     found = backend.call(layer, x, memory, mask=mask, memory_mask=memory_mask)
     expected = specification.decoder_layer(state, "", x, memory, mask, memory_mask, H, **settings)
     assert found._fields == ("output", "self_weights", "cross_weights")
@@ -63,7 +64,7 @@ def test_decoder(backend, rng, norm, attention):
     pre_norm, mask = norm == "pre_norm", causal_mask(T)
     state = states.random_state(states.decoder(2, D_MODEL, D_FF, pre_norm))
     model = backend.make(
-        "Decoder", 2, D_MODEL, H, D_FF, pre_norm=pre_norm, attention=backend.function(attention), state=state
+        "Decoder", 2, BlockConfig(D_MODEL, H, D_FF, pre_norm=pre_norm), backend.function(attention), state=state
     )
     last, hidden, to_target, to_memory = backend.call(
         model, x, memory, mask=mask, memory_mask=memory_mask, return_layers=True
@@ -77,21 +78,6 @@ def test_decoder(backend, rng, norm, attention):
     else:
         assert to_target == to_memory == (None, None)
     assert backend.call(model, x, memory, mask=mask, memory_mask=memory_mask)[1:] == (None, None, None)
-
-
-def test_the_two_attentions_may_differ(backend, rng):
-    """Only the first sub-layer gets `self_attention`."""
-    x, memory, *_ = problem(rng)
-    attention = backend.function("attention")
-    seen = []
-
-    def noting(q, k, v, mask=None, dropout=0.0):
-        seen.append(int(k.shape[-2]))
-        return attention(q, k, v, mask, dropout)
-
-    layer = backend.make("DecoderLayer", D_MODEL, H, D_FF, self_attention=noting)
-    backend.call(layer, x, memory)
-    assert seen == [T]
 
 
 @pytest.mark.parametrize("attention", ["attention", "fused_attention"])
@@ -119,9 +105,9 @@ def test_rotary_positions_turn_queries_and_keys_of_self_attention_alone(backend)
         """Of the encoder's first layer, and of the decoder's first self- and cross-attention."""
         seen = []
 
-        def noting(q, k, v, mask=None, dropout=0.0):
+        def noting(q, k, v, mask=None, **options):
             seen.append(backend.array((q, k)))
-            return attention(q, k, v, mask, dropout)
+            return attention(q, k, v, mask, **options)
 
         config = config_of("paper", positions=positions, d_model=12, n_layers=1)
         state = states.random_state(states.transformer(config))

@@ -13,6 +13,7 @@ import course_lib.torch.translation
 from course_lib.batching import padded
 from course_lib.config import TransformerConfig
 from course_lib.masks import padding_mask
+from course_lib.models.blocks import BlockConfig
 from course_lib.outputs import MaskedLMOutput
 from course_lib.tensorflow.layers import dense, embedding
 
@@ -28,7 +29,7 @@ class TorchSketch(nn.Module):
     def __init__(self, dropout):
         super().__init__()
         self.source, self.target = nn.Embedding(VOCABULARY, D), nn.Embedding(VOCABULARY, D)
-        self.encoder = course_lib.torch.Encoder(1, D, 3, 20, dropout, dropout, pre_norm=True)
+        self.encoder = course_lib.torch.Encoder(1, BlockConfig(D, 3, 20, dropout, dropout, pre_norm=True))
         self.output = nn.Linear(D, VOCABULARY)
 
     def forward(self, source_ids, target_ids):
@@ -46,7 +47,7 @@ class TensorFlowSketch(keras.layers.Layer):
     def __init__(self, dropout):
         super().__init__()
         self.source, self.target = embedding(VOCABULARY, D, 1.0), embedding(VOCABULARY, D, 1.0)
-        self.encoder = course_lib.tensorflow.Encoder(1, D, 3, 20, dropout, dropout, pre_norm=True)
+        self.encoder = course_lib.tensorflow.Encoder(1, BlockConfig(D, 3, 20, dropout, dropout, pre_norm=True))
         self.output_layer = dense(D, VOCABULARY)
         self.built = True
 

@@ -1,0 +1,98 @@
+"""The block that every model of the course is built of, before a framework computes it."""
+
+from dataclasses import dataclass
+
+from course_lib.checks import check_choice, check_even, check_heads
+from course_lib.models.fields import check_dropouts, check_norm_eps, check_sizes, check_switches, is_number, make_plain
+
+ACTIVATIONS = ("gelu", "relu")
+NORMS = ("layer", "rms")
+
+
+@dataclass(frozen=True)
+class BlockConfig:
+    """The sizes and the kind of a Transformer's block: of `EncoderLayer`, `DecoderLayer` and what they consist of.
+
+    Raises
+    ------
+    ValueError : n_heads does not divide d_model where d_head is not given, n_kv_heads does not divide n_heads, a size
+        below one, a dropout outside [0, 1), an unknown activation or norm, an odd d_head with rotary positions, a
+        norm_eps, scale or rotary_base that is not positive.
+    """
+
+    d_model: int
+    n_heads: int
+    d_ff: int
+    dropout: float = 0.0  # of each sub-layer's output, before it is added to the residual (section 5.4)
+    attention_dropout: float = 0.0  # of the attention weights
+    activation: str = "relu"  # "relu" (the paper) or "gelu" (BERT)
+    pre_norm: bool = False  # False normalises after adding, as in the paper; True before (Xiong et al. 2020)
+    norm: str = "layer"  # "layer", or "rms" without mean and shift (Zhang and Sennrich 2019)
+    norm_eps: float = 1e-5  # added to the variance
+    n_kv_heads: int | None = None  # of keys and values, for n_heads of queries (Ainslie et al. 2023); None: n_heads
+    d_head: int | None = None  # features of a head; None: d_model / n_heads
+    scale: float | None = None  # what q k^T is multiplied by; None: 1 / sqrt(d_head)
+    linear_bias: bool = True  # whether the linear layers add a bias
+    gated: bool = False  # feed-forward with a gate, activation(x W1) * (x V) (Shazeer 2020)
+    rotary_base: float | None = None  # of rotary positions in self-attention, 10000 in Su et al. 2021; None: none
+
+    @property
+    def for_attention(self) -> dict:
+        """The arguments of `MultiHeadAttention`."""
+        return {
+            "d_model": self.d_model,
+            "n_heads": self.n_heads,
+            "dropout": self.attention_dropout,
+            "n_kv_heads": self.n_kv_heads,
+            "d_head": self.d_head,
+            "linear_bias": self.linear_bias,
+            "scale": self.scale,
+            "rotary_base": self.rotary_base,
+        }
+
+    @property
+    def for_feed_forward(self) -> dict:
+        """The arguments of `FeedForward`."""
+        return {
+            "d_model": self.d_model,
+            "d_ff": self.d_ff,
+            "activation": self.activation,
+            "gated": self.gated,
+            "linear_bias": self.linear_bias,
+        }
+
+    def __post_init__(self):
+        make_plain(self)
+        check_sizes(self, "d_model", "n_heads", "d_ff")
+        check_sizes(self, *(name for name in ("n_kv_heads", "d_head") if getattr(self, name) is not None))
+        check_dropouts(self, "dropout", "attention_dropout")
+        check_norm_eps(self.norm_eps)
+        check_switches(self, "pre_norm", "linear_bias", "gated")
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("norm", self.norm, NORMS)
+        for name in ("scale", "rotary_base"):
+            value = getattr(self, name)
+            if value is not None and (not is_number(value) or value <= 0):
+                raise ValueError(f"{name} must be a positive number, got {value!r}")
+        d_head = check_heads(self.d_model, self.n_heads, self.n_kv_heads, self.d_head)
+        if self.rotary_base is not None:
+            check_even("d_head of rotary positions", d_head)
+
+
+def check_block(config) -> BlockConfig:
+    """The configuration; TypeError unless it is a BlockConfig."""
+    if not isinstance(config, BlockConfig):
+        raise TypeError(
+            f"config must be a BlockConfig, got {config!r}; write BlockConfig(d_model=64, n_heads=4, d_ff=256)"
+        )
+    return config
+
+
+def check_memory(memory, cross_attention) -> None:
+    """Raise ValueError unless a memory is given exactly where there is a cross-attention to read it."""
+    if (memory is None) != (cross_attention is None):
+        raise ValueError(
+            "this decoder attends to an encoder: give its output as `memory`"
+            if memory is None
+            else "this decoder was built with cross_attention=False and takes no memory"
+        )

@@ -1,0 +1,56 @@
+"""Checks of a configuration's fields, so that each says the same of the same mistake."""
+
+import math
+from dataclasses import fields
+from numbers import Integral, Real
+
+import numpy as np
+
+
+def make_plain(config) -> None:
+    """NumPy's numbers as Python's: equal, and a file of settings can hold them."""
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, np.generic):
+            object.__setattr__(config, field.name, value.item())
+
+
+def check_sizes(config, *names: str) -> None:
+    """Raise ValueError unless each of these fields is an integer of 1 or more."""
+    for name in names:
+        value = getattr(config, name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be an integer of 1 or more, got {value!r}")
+
+
+def check_switches(config, *names: str) -> None:
+    """Raise ValueError unless each of these fields is True or False; a text would count as True."""
+    for name in names:
+        value = getattr(config, name)
+        if value is not True and value is not False:
+            raise ValueError(f"{name} must be one of True, False; got {value!r}")
+
+
+def check_dropouts(config, *names: str) -> None:
+    """Raise ValueError unless each of these fields is a probability in [0, 1)."""
+    for name in names:
+        value = getattr(config, name)
+        if not is_number(value) or not 0 <= value < 1:
+            raise ValueError(f"{name} is a probability in [0, 1), got {value!r}")
+
+
+def check_norm_eps(value) -> None:
+    """Raise ValueError unless `value` is a positive number."""
+    if not is_number(value) or value <= 0:
+        raise ValueError(f"norm_eps is added to a variance and must be a small positive number, got {value!r}")
+
+
+def check_pad_id(pad_id, name: str, size: int) -> None:
+    """Raise ValueError unless `pad_id` is an id of the vocabulary of `size` tokens in the field `name`."""
+    if isinstance(pad_id, bool) or not isinstance(pad_id, Integral) or not 0 <= pad_id < size:
+        raise ValueError(f"pad_id must be an id of the vocabulary, 0 ... {size - 1} for {name}={size}; got {pad_id!r}")
+
+
+def is_number(value) -> bool:
+    """Whether `value` is a finite number and no boolean."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,50 @@
+"""Decoding: a model as `course_lib.decoding` wants it, which asks for the logits of the next token again and again."""
+
+import numpy as np
+
+from course_lib.checks import check_continuation
+
+
+class NextLogits:
+    """The logits of the next token: called with growing ids (N, t), it reads what is new and keeps the rest.
+
+    The start token comes first. Row i belongs to source i until `reorder` says otherwise.
+
+    Parameters
+    ----------
+    model : one with `encode`, `start` and `step`, such as a `Transformer` or a `Seq2Seq`
+    source_ids : integers, shape (B, S)
+    cached : False computes all tokens anew at every call, the slow way to the same logits
+    """
+
+    def __init__(self, model, source_ids, cached: bool = True):
+        self.model, self.cached, self.n_read = model, cached, 0
+        self.memory = model.encode(source_ids)
+        self.state = model.start(self.memory)
+
+    def __call__(self, ids):
+        """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
+        ids = np.asarray(ids)
+        check_continuation(ids.shape, _n_rows(self.state), self.n_read)
+        if self.cached:
+            logits, self.state = self.model.step(ids[:, self.n_read :], self.state)
+        else:
+            logits, _ = self.model.step(ids, self.model.start(self.memory))
+        self.n_read = ids.shape[1]
+        return logits
+
+    def reorder(self, rows):
+        """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
+        self.memory, self.state = _chosen(self.memory, rows), _chosen(self.state, rows)
+
+
+def _chosen(value, rows):
+    """Of every array in a structure of tuples, these rows."""
+    if isinstance(value, tuple):
+        parts = [_chosen(part, rows) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return None if value is None else value[rows]
+
+
+def _n_rows(value):
+    return _n_rows(value[0]) if isinstance(value, tuple) else value.shape[0]
