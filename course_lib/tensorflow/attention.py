@@ -4,6 +4,7 @@ import math
 
 import keras
 import tensorflow as tf
+from keras.src.random.seed_generator import global_seed_generator  # Keras makes it known nowhere else
 
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
 from course_lib.outputs import AttentionOutput
@@ -129,7 +130,11 @@ def _transposed_product(large, small, factor):
 def _drop(weights, dropout):
     # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach.
     # One generator of Keras's serves all functions, and each thread has its own: no strategy's replica may make one
-    return weights if dropout == 0.0 else keras.random.dropout(weights, dropout)
+    if dropout == 0.0:
+        return weights
+    with tf.init_scope():  # else a `fit` that fails while it is traced leaves all models a generator without a seed
+        global_seed_generator()
+    return keras.random.dropout(weights, dropout)
 
 
 for _function in (attention, fused_attention):  # here, so that the formula above stands as it is read

@@ -405,3 +405,25 @@ def test_a_state_in_bfloat16_comes_as_float32_and_goes_back():
     other = lib.FeedForward(6, 8, dtype="bfloat16")
     lib.set_state(other, state)
     assert error(other(X), layer(X)) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["model", "functional"])
+def test_a_training_that_failed_while_it_was_traced_harms_no_later_one(kind):
+    """Keras's generator of dropout is one for all models: it must not be left without its seed."""
+
+    def compiled(loss):
+        if kind == "model":
+            model = lib.BertForSequenceClassification(BertConfig(13, **SIZES, attention_dropout=0.2))
+        else:
+            x = keras.Input((4, 6))
+            block = BlockConfig(6, 3, 8, attention_dropout=0.2)
+            model = keras.Model(x, keras.layers.Dense(2)(lib.EncoderLayer(block)(x)[0][:, 0]))
+        model.compile("adam", loss)
+        return model
+
+    keras.utils.set_random_seed(0)
+    inputs, labels = (IDS if kind == "model" else X), np.array([0, 1])
+    with pytest.raises(ValueError):  # labels of another kind: a beginner's slip
+        compiled(keras.losses.CategoricalCrossentropy(from_logits=True)).fit(inputs, labels, verbose=0)
+    model = compiled(keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    assert np.isfinite(model.fit(inputs, labels, verbose=0).history["loss"]).all()

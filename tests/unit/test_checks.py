@@ -1,5 +1,7 @@
 """course_lib.checks: shapes that pass, shapes that do not, and lengths that are not known yet."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from course_lib import checks
@@ -13,9 +15,12 @@ from course_lib import checks
     ((2, 8, 3, 4), (2, 8, 5, 4), (2, 8, 5, 4), (2, 8, 3, 5)),
     ((None, 8, None, 4), (None, 8, None, 4), (2, 8, 5, 4), (None, 1, 1, None)),
     ((2, 8, 3, 4), (2, 8, 5, 4), (2, 8, 5, 4), (None, 1, 3, 5)),
+    ((2, 8, 3, 4), (2, 2, 5, 4), (2, 2, 5, 4), (2, 8, 3, 5)),
+    ((2, 8, 3, 4), (2, 1, 5, 4), (2, 1, 5, 4), None),
+    ((None, 8, 3, 4), (None, None, 5, 4), (None, None, 5, 4), None),
 ])  # fmt: skip
 def test_attention_that_fits(q, k, v, mask):
-    checks.check_attention(q, k, v, mask, "bool")
+    checks.check_attention(q, k, v, None if mask is None else SimpleNamespace(shape=mask, dtype="bool"))
 
 
 @pytest.mark.parametrize("q, k, v, message", [
@@ -26,6 +31,9 @@ def test_attention_that_fits(q, k, v, mask):
     ((2, 3, 4), (1, 5, 4), (2, 5, 6), "leading axes"),
     ((2, 3, 4), (2, 5, 4), (1, 5, 6), "leading axes"),
     ((None, 2, 3, 4), (None, 1, 5, 4), (None, 2, 5, 6), "leading axes"),
+    ((2, 4, 3, 4), (2, 3, 5, 4), (2, 3, 5, 6), "as many heads"),
+    ((2, 4, 3, 4), (2, 0, 5, 4), (2, 0, 5, 6), "as many heads"),
+    ((1, 4, 3, 4), (2, 2, 5, 4), (2, 2, 5, 6), "leading axes"),
 ])  # fmt: skip
 def test_attention_that_does_not_fit(q, k, v, message):
     with pytest.raises(ValueError, match=message):
