@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 
 from course_lib.checks import check_choice, check_even, check_heads
+from course_lib.errors import UnsupportedConfigError
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
 from course_lib.models.fields import (
     check_dropouts,
@@ -46,10 +47,6 @@ _FIXED = {
     "tie_word_embeddings": True,
     "pruned_heads": {},
 }
-
-
-class UnsupportedConfigError(ValueError):
-    """A configuration that asks for something the course's models do not compute."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import filelock
-
 _PATIENCE = 1.0  # seconds after which an exchange, which takes milliseconds, counts as interrupted
 _WRITING, _EXCHANGING = ".saving-", ".exchanging-"
 
@@ -111,13 +109,15 @@ def _remainder(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _lock() -> filelock.BaseFileLock:
+def _lock():
     """For those who exchange files; the operating system's, so it ends with the process that holds it.
 
     It is a file that stays, so it is not in their folder, and it is one for all folders: an exchange is short. One of
     another user could not be opened, hence the number.
     """
     user = os.getuid() if hasattr(os, "getuid") else ""
+    import filelock  # here, so that the library needs NumPy alone until somebody saves
+
     return filelock.FileLock(Path(tempfile.gettempdir()) / f"attention-course-{user}.lock")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,14 +11,13 @@ import numpy as np
 from course_lib.batching import padded
 from course_lib.checks import check_count
 from course_lib.config import TransformerConfig
-from course_lib.data.registry import UnknownNameError
 from course_lib.decoding import beam_search
 from course_lib.files import replacing
+from course_lib.models.transformer import SHIPPED as SHIPPED
+from course_lib.models.transformer import find, read_config, write_config
 from course_lib.subwords import SubwordTokenizer
 from course_lib.weights import CheckpointError, match, read_checkpoint, write_checkpoint
 
-# the translators that come with the library, a folder each; a README beside the weights says how they were made
-SHIPPED = Path(__file__).parent / "translators"
 # the tokenizers' files: of a vocabulary for both languages, or of one for each
 SHARED, SEPARATE = ("tokenizer.json",), ("source_tokenizer.json", "target_tokenizer.json")
 LONGER = 50  # tokens that a translation may have more than its source (Vaswani et al. 2017, section 6.1)
@@ -130,25 +128,12 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
     FileNotFoundError : a folder that lacks a file.
     CheckpointError : a damaged file, settings that are not a Transformer's, a vocabulary that is not the model's.
     """
-    shipped = {path.parent.name: path.parent for path in SHIPPED.glob("*/config.json")}
-    folder = Path(name_or_folder)
-    if not folder.is_dir():
-        folder = shipped.get(str(name_or_folder), folder)
-    elif str(name_or_folder) in shipped and not (folder / "config.json").is_file():
-        raise FileNotFoundError(
-            f"the folder {folder} here is no translator, it holds no config.json, but it has the name of one that "
-            "ships: rename it, or work in another folder"
-        )
-    if not folder.is_dir():
-        names = ", ".join(sorted(shipped)) or "those that ship, of which there is none here"
-        raise UnknownNameError(f"there is no translator {str(name_or_folder)!r}: give a folder, or one of {names}")
+    folder = find(name_or_folder)
     settings, weights = read_checkpoint(folder)
-    if kind := settings.get("model_type"):
-        raise CheckpointError(f"{folder} holds a {kind!r}, no translator; BertModel.from_pretrained opens a 'bert'")
     try:
-        config = TransformerConfig(**settings)
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"{folder / 'config.json'} does not describe a translator: {error}") from error
+        config = read_config(settings)
+    except CheckpointError as error:
+        raise CheckpointError(f"{folder} holds no translator: {error}") from error
     paths = [folder / name for name in SHARED if (folder / name).is_file()] or [folder / name for name in SEPARATE]
     for path in paths:
         if not path.is_file():
@@ -192,7 +177,7 @@ def save_translator(folder: str | Path, translator: Translator, weights: dict[st
         match({name: value.shape for name, value in model._get_state().items()}, weights)
     names, others = (SHARED, SEPARATE) if source is target else (SEPARATE, SHARED)
     with replacing(folder, gone=others) as scratch:  # `others` may be there from what was saved before
-        write_checkpoint(scratch, asdict(config), weights)
+        write_checkpoint(scratch, write_config(config), weights)
         for name, tokenizer in zip(names, (source, target), strict=False):
             tokenizer.save(scratch / name)
     return Path(folder)

@@ -1,127 +1,48 @@
-"""Checkpoints: Hugging Face's names and files on one side, ours on the other.
+"""Checkpoints: the folders of config.json and weights that models come from, and strict loading.
 
-Weights travel as `dict[str, ndarray]` under our dotted names, with matrices in PyTorch's (d_out, d_in)
-layout; the three frameworks read and write the same dict. The rename table below is data: it is read in
-both directions, so what loads also saves.
+Weights travel as `dict[str, ndarray]` under our dotted names, with matrices in PyTorch's (d_out, d_in) layout; the
+three frameworks read and write the same dict.
 """
 
-import functools
 import json
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
+from course_lib.errors import CheckpointError, few
 from course_lib.files import read_whole, replacing
-
-# Hugging Face's name -> ours, after "bert." is stripped; {n} is the layer's number.
-# None = dropped on purpose: buffers, copies of tied weights (`with_ties` looks at them first), the next-sentence head.
-# The head that answers questions is none of ours; it has a name so that BertModel can leave it out.
-RENAMES: dict[str, str | None] = {
-    "embeddings.word_embeddings.weight": "embeddings.token.weight",
-    "embeddings.position_embeddings.weight": "embeddings.position.weight",
-    "embeddings.token_type_embeddings.weight": "embeddings.segment.weight",
-    "embeddings.LayerNorm.{p}": "embeddings.norm.{p}",
-    "encoder.layer.{n}.attention.self.query.{p}": "encoder.layers.{n}.attention.q_proj.{p}",
-    "encoder.layer.{n}.attention.self.key.{p}": "encoder.layers.{n}.attention.k_proj.{p}",
-    "encoder.layer.{n}.attention.self.value.{p}": "encoder.layers.{n}.attention.v_proj.{p}",
-    "encoder.layer.{n}.attention.output.dense.{p}": "encoder.layers.{n}.attention.out_proj.{p}",
-    "encoder.layer.{n}.attention.output.LayerNorm.{p}": "encoder.layers.{n}.norm1.{p}",
-    "encoder.layer.{n}.intermediate.dense.{p}": "encoder.layers.{n}.feed_forward.linear1.{p}",
-    "encoder.layer.{n}.output.dense.{p}": "encoder.layers.{n}.feed_forward.linear2.{p}",
-    "encoder.layer.{n}.output.LayerNorm.{p}": "encoder.layers.{n}.norm2.{p}",
-    "pooler.dense.{p}": "pooler.{p}",
-    "cls.predictions.transform.dense.{p}": "head.transform.{p}",
-    "cls.predictions.transform.LayerNorm.{p}": "head.norm.{p}",
-    "cls.predictions.bias": "head.bias",
-    "classifier.{p}": "classifier.{p}",
-    "qa_outputs.{p}": "qa_outputs.{p}",
-    "embeddings.position_ids": None,
-    "cls.predictions.decoder.{p}": None,
-    "cls.seq_relationship.{p}": None,
-}
-
-# of each tied weight that a masked language model's file may hold twice, the second name and the first
-_TIES = {
-    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
-    "cls.predictions.decoder.bias": "cls.predictions.bias",
-}
 
 # safetensors' names of the types that are read; a quantised weight of 8 bits is not the number that it holds
 _TYPES = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "BOOL")
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be read, or whose weights do not fit the model."""
+def with_ties(state: Mapping[str, np.ndarray], ties: Mapping[str, str], prefix: str = "") -> dict[str, np.ndarray]:
+    """The weights, under the family's names, with the second copy of a tied one where the first is absent.
 
-
-def from_hugging_face(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Rename the weights of a Hugging Face BERT to our names; the leading "bert." goes.
-
-    Raises
-    ------
-    CheckpointError : a name that is not in the table (the first few are listed), or two names of one weight.
-    """
-    renamed, unknown, origin = {}, [], {}
-    for name, value in state.items():
-        plain = re.sub(r"gamma$", "weight", re.sub(r"beta$", "bias", name.removeprefix("bert.")))
-        ours = _rename(plain, RENAMES.items(), default="?")
-        if ours == "?":
-            unknown.append(name)
-        elif ours in origin:
-            raise CheckpointError(f"the checkpoint holds two names for one weight: {origin[ours]} and {name}")
-        elif ours is not None:
-            renamed[ours], origin[ours] = value, name
-    if unknown:
-        raise CheckpointError(f"the checkpoint holds weights that are not a BERT's: {_few(unknown)}")
-    return renamed
-
-
-def with_ties(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The weights, under Hugging Face's names, with the second copy of a tied one where the first is absent.
+    Parameters
+    ----------
+    ties : the second name -> the first
+    prefix : what the first name may lack
 
     Raises
     ------
-    CheckpointError : an output matrix that is not the token table, or an output bias that is not the head's.
+    CheckpointError : two copies that differ.
     """
     state = dict(state)
-    for second, first in _TIES.items():
+    for second, first in ties.items():
         if second not in state:
             continue
-        first = next((name for name in (first, first.removeprefix("bert.")) if name in state), None)
-        if first is None:
-            state[_TIES[second]] = state[second]
-        elif not np.array_equal(state[first], state[second]):
+        present = next((name for name in (first, first.removeprefix(prefix)) if name in state), None)
+        if present is None:
+            state[first] = state[second]
+        elif not np.array_equal(state[present], state[second]):
             raise CheckpointError(
-                f"{second} is not {first}: the output matrix is not the token table; ours is tied, so this checkpoint "
-                "would compute something else here"
+                f"{second} is not {present}: the output matrix is not the token table; ours is tied, so this "
+                "checkpoint would compute something else here"
             )
     return state
-
-
-def to_hugging_face(state: Mapping[str, np.ndarray], prefix: str = "") -> dict[str, np.ndarray]:
-    """The inverse of `from_hugging_face`; `prefix` is "bert." for a model with a head.
-
-    Raises
-    ------
-    CheckpointError : a name of ours that the table does not hold.
-    """
-    inverse = [(ours, theirs) for theirs, ours in RENAMES.items() if ours is not None]
-    renamed, unknown = {}, []
-    for name, value in state.items():
-        theirs = _rename(name.removeprefix("bert."), inverse, default="?")
-        if theirs == "?":
-            unknown.append(name)
-        else:
-            headed = theirs.startswith(("cls.", "classifier.", "qa_outputs."))
-            renamed[theirs if headed else prefix + theirs] = value
-    if unknown:
-        raise CheckpointError(f"these weights have no Hugging Face name: {_few(unknown)}")
-    return renamed
 
 
 def match(
@@ -155,7 +76,7 @@ def match(
     kinds = {name: str(state[name].dtype) for name in expected if name in state}  # of any library's arrays
     odd = [f"{name} (is {kind})" for name, kind in kinds.items() if "float" not in kind]
     problems = [
-        f"{what}: {_few(names)}"
+        f"{what}: {few(names)}"
         for what, names in (
             ("missing", missing),
             ("not used by the model", unknown),
@@ -215,6 +136,8 @@ def write_checkpoint(folder: str | Path, settings: dict, state: Mapping[str, np.
     ------
     OSError : the files could not be written, on a full disk for one; those that were there before are as they were.
     """
+    from safetensors.numpy import save_file  # here, so that the library needs NumPy alone until somebody saves
+
     with replacing(folder) as scratch:
         arrays = {name: np.asarray(value, order="C") for name, value in state.items()}
         # transformers refuses a file that does not say which framework's layout it has
@@ -249,13 +172,13 @@ def _read_weights(folder: Path) -> dict[str, np.ndarray]:
                 raise FileNotFoundError(f"{folder} holds no {name}, a part of the weights that {_INDEX} lists")
             state |= _read_arrays(folder / name)
         if lost := [name for name in places if name not in state]:
-            raise CheckpointError(f"the files that {folder / _INDEX} lists lack weights: {_few(lost)}")
+            raise CheckpointError(f"the files that {folder / _INDEX} lists lack weights: {few(lost)}")
         return state
     message = f"{folder} holds no {_WEIGHTS}; a checkpoint is a folder with config.json and {_WEIGHTS}"
     pickles = sorted(path.name for path in folder.iterdir() if path.suffix in (".bin", ".pt", ".pth", ".ckpt"))
     if pickles:
         message += (
-            f". Its {_few(pickles)} may be a pickle, and opening one runs whatever code it holds, so it is not read: "
+            f". Its {few(pickles)} may be a pickle, and opening one runs whatever code it holds, so it is not read: "
             "where you trust it, open it in `transformers` with the class that config.json names under "
             '"architectures", and write the weights again by its `save_pretrained`'
         )
@@ -264,12 +187,14 @@ def _read_weights(folder: Path) -> dict[str, np.ndarray]:
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of one safetensors file, those in bfloat16 as float32."""
+    from safetensors import SafetensorError, safe_open
+
     try:
         with safe_open(path, framework="numpy") as file:
             types = {name: file.get_slice(name).get_dtype() for name in file.keys()}
             if odd := [f"{name} ({kind})" for name, kind in types.items() if kind not in _TYPES]:
                 raise CheckpointError(
-                    f"{path} holds weights in types that are not read: {_few(odd)}; float16, bfloat16, float32 and "
+                    f"{path} holds weights in types that are not read: {few(odd)}; float16, bfloat16, float32 and "
                     "float64 are, so save the model in one of them"
                 )
             wide = _read_bfloat16(path) if "BF16" in types.values() else {}
@@ -293,20 +218,3 @@ def _read_bfloat16(path: Path) -> dict[str, np.ndarray]:
             halves = np.fromfile(path, dtype="<u2", count=(last - first) // 2, offset=8 + size + first)
             arrays[name] = (halves.astype(np.uint32) << 16).view(np.float32).reshape(entry["shape"])
     return arrays
-
-
-@functools.cache
-def _pattern(source: str) -> re.Pattern:
-    return re.compile(re.escape(source).replace(r"\{n\}", r"(?P<n>\d+)").replace(r"\{p\}", "(?P<p>weight|bias)"))
-
-
-def _rename(name: str, pairs: Iterable[tuple[str, str | None]], default: str) -> str | None:
-    for source, target in pairs:
-        if found := _pattern(source).fullmatch(name):
-            return target if target is None else target.format(**found.groupdict())
-    return default
-
-
-def _few(names: list[str], limit: int = 5) -> str:
-    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + rest

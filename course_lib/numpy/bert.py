@@ -4,19 +4,14 @@ import numpy as np
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.config import BertConfig
+from course_lib.models.bert import BERT
 from course_lib.numpy.attention import attention
 from course_lib.numpy.encoder import Encoder
 from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module, checked_ids
 from course_lib.numpy.positional import LearnedPositions
+from course_lib.numpy.pretrained import Checkpoint
 from course_lib.numpy.state import get_state, set_state
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
-from course_lib.pretrained import Pretrained
-
-
-class Checkpoint(Pretrained):
-    """`from_pretrained` and `save_pretrained` for NumPy."""
-
-    _get_state, _set_state = get_state, set_state
 
 
 class BertEmbeddings(Module):
@@ -47,6 +42,7 @@ class BertModel(Checkpoint, Module):
     pooler : whether to build the pooler, tanh of a linear layer on the first token
     """
 
+    family = BERT
     architecture = "BertModel"
     unused = ("head.", "classifier.", "qa_outputs.")
 
@@ -101,6 +97,7 @@ class MaskedLMHead(Module):
 class BertForMaskedLM(Checkpoint, Module):
     """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
 
+    family = BERT
     architecture = "BertForMaskedLM"
     unused = ("pooler.", "classifier.", "qa_outputs.")
 
@@ -118,6 +115,7 @@ class BertForMaskedLM(Checkpoint, Module):
 class BertForSequenceClassification(Checkpoint, Module):
     """BERT with a linear classifier on the pooled first token (section 4.1)."""
 
+    family = BERT
     architecture = "BertForSequenceClassification"
     unused = ("head.", "qa_outputs.")
 

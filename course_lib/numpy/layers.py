@@ -87,6 +87,11 @@ def gelu(x):
     return x * (1.0 + erf(x / np.sqrt(2.0))) / 2.0
 
 
+def sigmoid(x):
+    """1 / (1 + exp(-x)), written so that nothing overflows."""
+    return 0.5 + 0.5 * np.tanh(0.5 * x)
+
+
 def relu(x):
     """max(0, x)."""
     return np.maximum(x, 0.0)

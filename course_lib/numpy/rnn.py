@@ -1,10 +1,9 @@
 """Recurrent cells, written out, and the network that runs one along a sequence, in one direction or in both."""
 
 import numpy as np
-from scipy.special import expit as sigmoid
 
 from course_lib.checks import check_choice, check_recurrence, check_state, check_step
-from course_lib.numpy.layers import Module
+from course_lib.numpy.layers import Module, sigmoid
 from course_lib.outputs import RNNOutput
 
 

@@ -7,18 +7,19 @@ import numpy as np
 from course_lib.checks import check_pairs
 from course_lib.config import TransformerConfig
 from course_lib.masks import causal_mask, padding_mask
+from course_lib.models.transformer import TRANSFORMER
 from course_lib.numpy.attention import attention
 from course_lib.numpy.decoder import Decoder
 from course_lib.numpy.decoding import NextLogits
 from course_lib.numpy.encoder import Encoder
 from course_lib.numpy.layers import Embedding, Linear, Module, checked_ids
 from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions
-from course_lib.numpy.state import get_state, set_state
+from course_lib.numpy.pretrained import Checkpoint
+from course_lib.numpy.state import set_state
 from course_lib.outputs import TransformerMemory, TransformerOutput, TransformerState
-from course_lib.translate import Translator, read_translator
 
 
-class Transformer(Module):
+class Transformer(Checkpoint, Module):
     """Encoder and decoder with their embeddings; the masks are made inside, from `config.pad_id`.
 
     Fresh embeddings are normal with the standard deviation d_model^-0.5, so that multiplied by sqrt(d_model)
@@ -30,7 +31,7 @@ class Transformer(Module):
     attention : the attention function, `attention` or `fused_attention`
     """
 
-    _get_state = get_state  # for what asks any framework's model
+    family, architecture = TRANSFORMER, "Transformer"
 
     def __init__(self, config: TransformerConfig, attention=attention):
         self.config = config
@@ -123,8 +124,8 @@ class Transformer(Module):
         return embedded if position is None else position(embedded, first)
 
 
-def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:
-    """A trained translator, text in and text out: `load_translator()("Hace frío.")`.
+def load_translator(name_or_folder="tatoeba-es-en", attention=attention):
+    """A trained `Translator`, text in and text out: `load_translator()("Hace frío.")`.
 
     Parameters
     ----------
@@ -136,6 +137,8 @@ def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Tran
     FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
     CheckpointError : a damaged file, or weights that do not fit the model.
     """
+    from course_lib.translate import Translator, read_translator  # here: it needs packages that models do not
+
     files = read_translator(name_or_folder)
     model = Transformer(files.config, attention)
     set_state(model, files.weights)

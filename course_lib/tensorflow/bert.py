@@ -5,40 +5,15 @@ import tensorflow as tf
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.config import BertConfig
+from course_lib.models.bert import BERT
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
-from course_lib.pretrained import Pretrained
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.encoder import ACTIVATIONS, Encoder
 from course_lib.tensorflow.fitting import Fittable
 from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, layer_norm, table_of
 from course_lib.tensorflow.positional import LearnedPositions
+from course_lib.tensorflow.pretrained import Checkpoint
 from course_lib.tensorflow.serialization import Portable
-from course_lib.tensorflow.state import get_state, set_state
-
-
-class Checkpoint(Pretrained):
-    """`from_pretrained` and `save_pretrained` for TensorFlow."""
-
-    _set_state = set_state
-
-    def _get_state(self):
-        return {name: value for name, value in get_state(self).items() if not name.startswith("weights[")}
-
-    def save_pretrained(self, folder):
-        """As that of the other frameworks.
-
-        Raises
-        ------
-        ValueError : weights that such a file has no place for, of a quantized model or of layers beside BERT's.
-        """
-        odd = [name for name in get_state(self) if name.startswith("weights[")]
-        if odd:
-            raise ValueError(
-                f"{odd[0]} has no place in the file of a checkpoint, which holds BERT's own weights in floating point; "
-                'for layers of your own use `model.save("model.keras")`; of a quantized model, '
-                '`model.save_weights("model.weights.h5")`, and load them into a fresh one that is quantized likewise'
-            )
-        return super().save_pretrained(folder)
 
 
 class BertEmbeddings(Portable, keras.layers.Layer):
@@ -71,6 +46,7 @@ class BertModel(Checkpoint, Fittable, ExplicitMask, keras.Model):
     pooler : whether to build the pooler, tanh of a linear layer on the first token
     """
 
+    family = BERT
     architecture = "BertModel"
     unused = ("head.", "classifier.", "qa_outputs.")
 
@@ -127,6 +103,7 @@ class MaskedLMHead(Portable, keras.layers.Layer):
 class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
     """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
 
+    family = BERT
     architecture = "BertForMaskedLM"
     unused = ("pooler.", "classifier.", "qa_outputs.")
 
@@ -150,6 +127,7 @@ class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Mo
     given hides `config.pad_id`; a call with None hides nothing.
     """
 
+    family = BERT
     architecture = "BertForSequenceClassification"
     unused = ("head.", "qa_outputs.")
 

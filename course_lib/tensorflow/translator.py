@@ -9,6 +9,7 @@ import tensorflow as tf
 from course_lib.checks import check_length, check_pairs
 from course_lib.config import TransformerConfig
 from course_lib.masks import padding_mask
+from course_lib.models.transformer import TRANSFORMER
 from course_lib.outputs import LayerCache, TransformerMemory, TransformerOutput, TransformerState
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.decoder import Decoder
@@ -17,13 +18,13 @@ from course_lib.tensorflow.encoder import Encoder
 from course_lib.tensorflow.fitting import Fittable
 from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, table_of
 from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions
-from course_lib.tensorflow.state import get_state, set_state
-from course_lib.translate import Translator, read_translator
+from course_lib.tensorflow.pretrained import Checkpoint
+from course_lib.tensorflow.state import set_state
 
 IDS = tf.TensorSpec((None, None), tf.int64)
 
 
-class Transformer(Fittable, ExplicitMask, keras.Model):
+class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
     """Encoder and decoder with their embeddings; the masks are made inside, from `config.pad_id`.
 
     Fresh embeddings are normal with the standard deviation d_model^-0.5, so that multiplied by sqrt(d_model)
@@ -36,7 +37,7 @@ class Transformer(Fittable, ExplicitMask, keras.Model):
     attention : the attention function, `attention` or `fused_attention`
     """
 
-    _get_state = get_state  # for what asks any framework's model
+    family, architecture = TRANSFORMER, "Transformer"
 
     def __init__(self, config: TransformerConfig, attention=attention):
         super().__init__()
@@ -171,8 +172,8 @@ def _past(n_queries, n_keys):
     return places <= places[n_keys - n_queries :, None]
 
 
-def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:
-    """A trained translator, text in and text out: `load_translator()("Hace frío.")`.
+def load_translator(name_or_folder="tatoeba-es-en", attention=attention):
+    """A trained `Translator`, text in and text out: `load_translator()("Hace frío.")`.
 
     Parameters
     ----------
@@ -184,6 +185,8 @@ def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Tran
     FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
     CheckpointError : a damaged file, or weights that do not fit the model.
     """
+    from course_lib.translate import Translator, read_translator  # here: it needs packages that models do not
+
     files = read_translator(name_or_folder)
     model = Transformer(files.config, attention)
     set_state(model, files.weights)

@@ -6,25 +6,13 @@ from torch.nn import functional as F
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.config import BertConfig
+from course_lib.models.bert import BERT
 from course_lib.outputs import BertOutput, ClassifierOutput, MaskedLMOutput
-from course_lib.pretrained import Pretrained
 from course_lib.torch.attention import attention
 from course_lib.torch.encoder import ACTIVATIONS, Encoder
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.positional import LearnedPositions
-from course_lib.torch.state import get_state, set_state
-
-
-class Checkpoint(Pretrained):
-    """`from_pretrained` and `save_pretrained` for PyTorch; a loaded model starts in evaluation mode."""
-
-    _get_state, _set_state = get_state, set_state
-
-    @classmethod
-    def from_pretrained(cls, name_or_folder, new=(), attention=None, source=None, **changes):
-        return super().from_pretrained(name_or_folder, new, attention, source, **changes).eval()
-
-    from_pretrained.__func__.__doc__ = Pretrained.from_pretrained.__doc__
+from course_lib.torch.pretrained import Checkpoint
 
 
 class BertEmbeddings(nn.Module):
@@ -60,6 +48,7 @@ class BertModel(Checkpoint, nn.Module):
     pooler : whether to build the pooler, tanh of a linear layer on the first token
     """
 
+    family = BERT
     architecture = "BertModel"
     unused = ("head.", "classifier.", "qa_outputs.")
 
@@ -117,6 +106,7 @@ class MaskedLMHead(nn.Module):
 class BertForMaskedLM(Checkpoint, nn.Module):
     """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
 
+    family = BERT
     architecture = "BertForMaskedLM"
     unused = ("pooler.", "classifier.", "qa_outputs.")
 
@@ -135,6 +125,7 @@ class BertForMaskedLM(Checkpoint, nn.Module):
 class BertForSequenceClassification(Checkpoint, nn.Module):
     """BERT with a linear classifier on the pooled first token (section 4.1)."""
 
+    family = BERT
     architecture = "BertForSequenceClassification"
     unused = ("head.", "qa_outputs.")
 

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from course_lib.checks import check_pairs
 from course_lib.config import TransformerConfig
+from course_lib.models.transformer import TRANSFORMER
 from course_lib.outputs import TransformerMemory, TransformerOutput, TransformerState
 from course_lib.torch.attention import attention
 from course_lib.torch.decoder import Decoder
@@ -16,11 +17,11 @@ from course_lib.torch.encoder import Encoder
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.positional import LearnedPositions, SinusoidalPositions
-from course_lib.torch.state import get_state, set_state
-from course_lib.translate import Translator, read_translator
+from course_lib.torch.pretrained import Checkpoint
+from course_lib.torch.state import set_state
 
 
-class Transformer(nn.Module):
+class Transformer(Checkpoint, nn.Module):
     """Encoder and decoder with their embeddings; the masks are made inside, from `config.pad_id`.
 
     Fresh embeddings are normal with the standard deviation d_model^-0.5, so that multiplied by sqrt(d_model)
@@ -32,7 +33,7 @@ class Transformer(nn.Module):
     attention : the attention function, `attention` or `fused_attention`
     """
 
-    _get_state = get_state  # for what asks any framework's model
+    family, architecture = TRANSFORMER, "Transformer"
 
     def __init__(self, config: TransformerConfig, attention=attention):
         super().__init__()
@@ -125,8 +126,8 @@ class Transformer(nn.Module):
         return embedded if position is None else position(embedded, first)
 
 
-def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Translator:
-    """A trained translator, text in and text out: `load_translator()("Hace frío.")`.
+def load_translator(name_or_folder="tatoeba-es-en", attention=attention):
+    """A trained `Translator`, text in and text out: `load_translator()("Hace frío.")`.
 
     Parameters
     ----------
@@ -138,6 +139,8 @@ def load_translator(name_or_folder="tatoeba-es-en", attention=attention) -> Tran
     FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
     CheckpointError : a damaged file, or weights that do not fit the model.
     """
+    from course_lib.translate import Translator, read_translator  # here: it needs packages that models do not
+
     files = read_translator(name_or_folder)
     model = Transformer(files.config, attention)
     set_state(model, files.weights)

@@ -13,8 +13,9 @@ ROOT = Path(course_lib.__file__).parent
 FRAMEWORKS = {"torch", "tensorflow", "keras", "jax", "transformers"}
 NEUTRAL = sorted(
     "course_lib." + ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for path in [*ROOT.glob("*.py"), *(ROOT / "data").glob("*.py")]
-    if path.name not in ("__init__.py", "__main__.py")
+    for path in ROOT.rglob("*.py")
+    if path.relative_to(ROOT).parts[0] not in ("numpy", "torch", "tensorflow")
+    and path.name not in ("__init__.py", "__main__.py")
 )
 
 
@@ -27,7 +28,7 @@ def loaded_after(*modules):
 
 
 def test_neutral_modules_import_no_framework():
-    assert "course_lib.masks" in NEUTRAL and "course_lib.weights" in NEUTRAL and "course_lib.data.cache" in NEUTRAL
+    assert {f"course_lib.{name}" for name in ("masks", "models.blocks", "data.cache", "grading.score")} < set(NEUTRAL)
     guilty = loaded_after("course_lib", *NEUTRAL) & FRAMEWORKS
     if guilty:  # say which of them it was
         raise AssertionError({module: sorted(loaded_after(module) & FRAMEWORKS) for module in NEUTRAL})
@@ -43,6 +44,22 @@ def test_a_framework_imports_itself_alone(name, allowed):
     loaded = loaded_after(f"course_lib.{name}", *modules)
     assert allowed <= loaded
     assert loaded & FRAMEWORKS <= allowed
+
+
+def test_numpys_models_need_numpy_alone():
+    """Until somebody loads, saves, tokenizes or asks for the GELU: a page, a grader, a small machine has no more."""
+    command = (
+        "import sys, course_lib.numpy as lib, numpy as np;"
+        "from course_lib.config import TransformerConfig;"
+        "model = lib.Transformer(TransformerConfig(9, 9, 8, 1, 2, 8));"
+        "model.next_logits(np.array([[3, 4]]))(np.array([[1]]));"
+        "lib.set_state(model, lib.get_state(model));"
+        "print(*sorted({m.split('.')[0] for m, module in sys.modules.items() if getattr(module, '__file__', None)}))"
+    )
+    run = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, cwd=ROOT.parent, check=False)
+    assert run.returncode == 0, run.stderr
+    foreign = {name for name in run.stdout.split() if name not in sys.stdlib_module_names and not name.startswith("_")}
+    assert foreign <= {"course_lib", "numpy", "sitecustomize", "cython_runtime"}, foreign
 
 
 def imports(path):

@@ -10,8 +10,9 @@ from backends import BACKENDS
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
-from course_lib.config import BertConfig
+from course_lib.config import BertConfig, TransformerConfig
 from course_lib.data import cache
+from course_lib.errors import UnsupportedConfigError
 from course_lib.models.blocks import BlockConfig
 from course_lib.weights import CheckpointError
 
@@ -359,3 +360,40 @@ def test_settings_that_there_are_not(backend, tmp_path):
         backend.lib.BertModel.from_pretrained(tmp_path, droput=0.0)
     with pytest.raises(ValueError, match="labels must be the names of the classes, texts; got 5"):
         backend.lib.BertModel.from_pretrained(tmp_path, labels=5)
+
+
+@pytest.mark.parametrize("share", [True, False])
+def test_a_transformer_is_saved_and_loaded_as_any_model(backend, tmp_path, share):
+    config = TransformerConfig(13, 13, 6, 1, 3, 8, max_len=9, share_embeddings=share, positions="learned", pad_id=5)
+    model = backend.make("Transformer", config)
+    assert model.save_pretrained(tmp_path) == tmp_path
+    loaded = backend.lib.Transformer.from_pretrained(tmp_path, attention=backend.function("fused_attention"))
+    assert loaded.config == config
+    ids, targets = np.array([[2, 4, 12, 5]]), np.array([[1, 3]])
+    expected = backend.call(model, ids, targets).logits
+    assert_allclose(backend.call(loaded, ids, targets).logits, expected, **backend.tolerance)
+    fresh = backend.lib.Transformer.from_pretrained(tmp_path, new=["decoder"], dropout=0.3)
+    assert fresh.config.dropout == 0.3
+    ours, theirs = backend.lib.get_state(fresh), backend.lib.get_state(model)
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours if not name.startswith("decoder."))
+    assert not np.array_equal(ours["decoder.layers.0.feed_forward.linear1.weight"],
+                              theirs["decoder.layers.0.feed_forward.linear1.weight"])  # fmt: skip
+
+
+def test_the_transformer_that_ships_is_found_by_its_name(backend):
+    translator = backend.lib.load_translator()
+    model = backend.lib.Transformer.from_pretrained("tatoeba-es-en")
+    assert model.config == translator.model.config
+    ours, theirs = backend.lib.get_state(model), backend.lib.get_state(translator.model)
+    assert all(np.array_equal(ours[name], value) for name, value in theirs.items()) and len(ours) == len(theirs)
+
+
+def test_folders_of_another_family_are_refused(backend, tmp_path):
+    config = BertConfig(13, 6, 1, 3, 8, 9)
+    backend.make("BertModel", config).save_pretrained(tmp_path / "bert")
+    with pytest.raises(CheckpointError, match="is of a 'bert', no translator; BertModel.from_pretrained opens"):
+        backend.lib.Transformer.from_pretrained(tmp_path / "bert")
+    config = TransformerConfig(13, 13, 6, 1, 3, 8)
+    backend.make("Transformer", config).save_pretrained(tmp_path / "translator")
+    with pytest.raises(UnsupportedConfigError, match="is no BERT's but a translator's"):
+        backend.lib.BertModel.from_pretrained(tmp_path / "translator")

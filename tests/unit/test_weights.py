@@ -12,13 +12,11 @@ from safetensors import serialize_file
 from safetensors.numpy import save_file
 
 import course_lib
+from course_lib.models.bert import BERT, RENAMES
 from course_lib.weights import (
-    RENAMES,
     CheckpointError,
-    from_hugging_face,
     match,
     read_checkpoint,
-    to_hugging_face,
     write_checkpoint,
 )
 
@@ -57,26 +55,26 @@ def assert_same(one, two):
         assert_allclose(two[name], value)
 
 
-def test_from_hugging_face():
+def test_our_names():
     state = numbered(PAIRS)
-    assert_same(from_hugging_face(state), {PAIRS[name]: value for name, value in state.items()})
+    assert_same(BERT.names.ours(state), {PAIRS[name]: value for name, value in state.items()})
 
 
 def test_to_hugging_face_is_the_inverse():
     state = numbered(PAIRS)
-    assert_same(to_hugging_face(from_hugging_face(state), "bert."), state)
-    ours = {f"bert.{name}": value for name, value in from_hugging_face(state).items()}
-    assert_same(to_hugging_face(ours, "bert."), state)
+    assert_same(BERT.names.theirs(BERT.names.ours(state), headed=True), state)
+    ours = {f"bert.{name}": value for name, value in BERT.names.ours(state).items()}
+    assert_same(BERT.names.theirs(ours, headed=True), state)
 
 
 def test_a_bare_encoder_has_no_prefix():
     state = {name.removeprefix("bert."): value for name, value in numbered(PAIRS).items() if name.startswith("bert.")}
-    assert_same(to_hugging_face(from_hugging_face(state)), state)
+    assert_same(BERT.names.theirs(BERT.names.ours(state)), state)
 
 
 def test_old_names_of_gain_and_shift():
     state = {"bert.embeddings.LayerNorm.gamma": np.ones(2), "bert.embeddings.LayerNorm.beta": np.zeros(2)}
-    renamed = from_hugging_face(state)
+    renamed = BERT.names.ours(state)
     assert_allclose(renamed["embeddings.norm.weight"], 1.0)
     assert_allclose(renamed["embeddings.norm.bias"], 0.0, atol=1e-15)
 
@@ -89,7 +87,7 @@ def test_dropped_on_purpose():
         "cls.seq_relationship.weight",
         "cls.seq_relationship.bias",
     ]
-    assert from_hugging_face(numbered(dropped)) == {}
+    assert BERT.names.ours(numbered(dropped)) == {}
     assert sum(ours is None for ours in RENAMES.values()) == 3
 
 
@@ -100,11 +98,11 @@ def test_no_two_names_become_one():
 
 def test_unknown_names_are_listed_five_at_most():
     with pytest.raises(CheckpointError, match="not a BERT's: wte.weight$"):
-        from_hugging_face(numbered(["wte.weight"]))
+        BERT.names.ours(numbered(["wte.weight"]), BERT.name)
     with pytest.raises(CheckpointError, match="h.0.w, h.1.w, h.2.w, h.3.w, h.4.w and 7 more$"):
-        from_hugging_face(numbered(f"h.{i}.w" for i in range(12)))
+        BERT.names.ours(numbered(f"h.{i}.w" for i in range(12)))
     with pytest.raises(CheckpointError, match="no Hugging Face name: extra.weight$"):
-        to_hugging_face(numbered(["extra.weight"]))
+        BERT.names.theirs(numbered(["extra.weight"]))
 
 
 @pytest.mark.parametrize("name", [
@@ -116,7 +114,7 @@ def test_unknown_names_are_listed_five_at_most():
 ])  # fmt: skip
 def test_names_must_fit_from_end_to_end(name):
     with pytest.raises(CheckpointError, match="not a BERT's"):
-        from_hugging_face(numbered([name]))
+        BERT.names.ours(numbered([name]), BERT.name)
 
 
 EXPECTED = {"encoder.weight": (2, 3), "encoder.bias": (2,), "pooler.weight": (2, 2)}
@@ -323,7 +321,7 @@ def test_two_names_of_one_weight_are_refused():
     for state in (["bert.pooler.dense.weight", "pooler.dense.weight"],
                   ["embeddings.LayerNorm.gamma", "embeddings.LayerNorm.weight"]):  # fmt: skip
         with pytest.raises(CheckpointError, match=f"two names for one weight: {state[0]} and {state[1]}"):
-            from_hugging_face(numbered(state))
+            BERT.names.ours(numbered(state))
 
 
 def test_a_number_keeps_its_shape(tmp_path):

@@ -1,0 +1,10 @@
+"""Loading and saving a model from a folder, in NumPy."""
+
+from course_lib.numpy.state import get_state, set_state
+from course_lib.pretrained import Pretrained
+
+
+class Checkpoint(Pretrained):
+    """`from_pretrained` and `save_pretrained` for NumPy."""
+
+    _get_state, _set_state = get_state, set_state

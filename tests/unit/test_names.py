@@ -1,0 +1,71 @@
+"""course_lib.names: a table of names in both directions, for families other than BERT, too."""
+
+import numpy as np
+import pytest
+
+from course_lib.errors import CheckpointError
+from course_lib.names import Renames
+
+T5 = Renames({
+    "shared.weight": "embedding.weight",
+    "block.{n}.layer.0.SelfAttention.q.weight": "encoder.layers.{n}.attention.q_proj.weight",
+    "block.{n}.layer.1.DenseReluDense.wi.{p}": "encoder.layers.{n}.feed_forward.linear1.{p}",
+    "block.0.layer.0.SelfAttention.relative_attention_bias.weight": "bias.weight",
+    "lm_head.weight": "out_proj.weight",
+    "position_ids": None,
+}, prefix="encoder_decoder.", heads=("lm_head.",))  # fmt: skip
+
+
+def test_a_literal_number_is_another_than_that_of_the_layer():
+    names = [
+        "encoder_decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+        "encoder_decoder.block.0.layer.0.SelfAttention.q.weight",
+        "encoder_decoder.block.11.layer.1.DenseReluDense.wi.bias",
+        "lm_head.weight",
+    ]
+    state = {name: np.full(1, i) for i, name in enumerate(names)}
+    ours = T5.ours(state)
+    assert ours == {
+        "bias.weight": 0, "encoder.layers.0.attention.q_proj.weight": 1,
+        "encoder.layers.11.feed_forward.linear1.bias": 2, "out_proj.weight": 3,
+    }  # fmt: skip
+    assert T5.theirs(ours, headed=True) == state
+    assert list(T5.theirs(ours)) == [name.removeprefix("encoder_decoder.") for name in names]
+
+
+@pytest.mark.parametrize("name", [
+    "block.0.layer.2.SelfAttention.q.weight", "block.0", "block", "shared.weight.more",
+    "block.x.layer.0.SelfAttention.q.weight", "block.1.layer.1.DenseReluDense.wi.scale",
+    "block.-1.layer.0.SelfAttention.q.weight", "",
+])  # fmt: skip
+def test_other_names_are_refused(name):
+    with pytest.raises(CheckpointError, match="weights that are not a T5's"):
+        T5.ours({name: np.zeros(1)}, "T5")
+    with pytest.raises(CheckpointError, match="have no Hugging Face name"):
+        T5.theirs({name: np.zeros(1)})
+
+
+def test_what_is_dropped_and_the_old_names_of_a_normalisation():
+    assert T5.ours({"position_ids": np.zeros(1)}) == {}
+    names = Renames({"norm.{p}": "norm.{p}"})
+    assert list(names.ours({"norm.gamma": 0, "norm.beta": 1})) == ["norm.weight", "norm.bias"]
+
+
+def test_a_name_is_looked_up_by_its_parts_and_not_by_trying_every_pattern(monkeypatch):
+    """Two hundred weights in a table of a thousand: as many steps as the names have parts."""
+    table = {f"part{i}.layer.{{n}}.{{p}}": f"p{i}.{{n}}.{{p}}" for i in range(1000)}
+    names = Renames(table)
+    steps = 0
+
+    class Counting(dict):
+        def __contains__(self, key):
+            nonlocal steps
+            steps += 1
+            return super().__contains__(key)
+
+    def counting(node):
+        return Counting({key: counting(value) for key, value in node.items()}) if isinstance(node, dict) else node
+
+    names._to_ours = counting(names._to_ours)
+    assert len(names.ours({f"part{i}.layer.3.bias": i for i in range(200)})) == 200
+    assert steps <= 200 * 4 * 2
