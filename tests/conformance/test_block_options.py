@@ -237,9 +237,11 @@ def test_a_causal_encoder_is_a_decoder_alone(backend, rng, kind, attention):
         name = name.replace(".attention.", ".self_attention.").replace("norm2", "norm3")
         state[name] = value
     decoder = backend.make("Decoder", 2, config, backend.function(attention), False, state=state)
-    expected = backend.call(encoder, x, causal=True)
-    found = backend.call(decoder, x, causal=True)
+    bias = rng.normal(size=(1, 2, T, T))
+    expected = backend.call(encoder, x, bias=bias, causal=True)
+    found = backend.call(decoder, x, bias=bias, causal=True, return_layers=True)
     assert_allclose(found.last_hidden, expected.last_hidden, **backend.tolerance)
+    assert len(found.self_weights) == 2 and found.cross_weights is None
 
 
 @pytest.mark.parametrize("attention", FUNCTIONS)

@@ -222,6 +222,11 @@ def test_bad_ids(backend):
     for cached in (True, False):
         with pytest.raises(ValueError, match="9 tokens is over the maximum of 8"):
             model.next_logits(SOURCE, cached)(np.ones((len(SOURCE), 9), dtype=int))
+        for positions in ("paper", "learned"):
+            asked, ids = build(backend, positions).next_logits(SOURCE, cached), np.ones((len(SOURCE), 9), dtype=int)
+            asked(ids[:, :8])
+            with pytest.raises(ValueError, match="9 tokens is over the maximum of 8"):
+                asked(ids)
     with pytest.raises(ValueError, match="source_ids must lie in"):
         model.next_logits(SOURCE + 5)
 
