@@ -171,6 +171,8 @@ def pair_of(name: str, batch) -> tuple:
             f"{name} must begin with source ids (B, S) and target ids (B, T), as two arrays; got {type(batch).__name__}"
         )
     for side, ids in (("source", pair[0]), ("target", pair[1])):
+        if type(ids) is np.ndarray and ids.ndim == 2 and ids.dtype.kind in "iu" and len(ids):  # the usual case
+            continue
         which, axes = f"the {side} of {name}", f"(B, {side[0].upper()})"
         if not hasattr(ids, "shape") or not hasattr(ids, "dtype"):
             raise TypeError(f"{which} must be an array of ids {axes}, as `padded` makes; got {type(ids).__name__}")
