@@ -75,6 +75,41 @@ class Limits:
         return min((n for n in (self.steps, of_epochs, of_time) if n), default=None)
 
 
+class Epochs:
+    """The data: `epochs(3)` are the batches of the fourth epoch.
+
+    Parameters
+    ----------
+    batches : epoch (counted from 0) -> its batches, a sequence; the same epoch must give the same batches again. Or
+        something whose method `epoch` does that
+    pad_id : what the model takes for padding; batches that say otherwise are refused. None is unknown
+
+    Raises
+    ------
+    TypeError : batches that are not a function of the epoch; in a call, an epoch that can be read once only.
+    ValueError : in a call, an epoch without batches, or with another padding.
+    """
+
+    def __init__(self, batches, pad_id: int | None = None):
+        self.batches = batches if callable(batches) else getattr(batches, "epoch", None)
+        self.pad_id = pad_id
+        if not callable(self.batches):
+            raise TypeError(
+                "batches must be a function of the epoch, such as `PairBatches(...).epoch`, got "
+                f"{type(batches).__name__}; `lambda epoch: batches` gives the same ones in every epoch"
+            )
+
+    def __call__(self, epoch: int) -> Sequence:
+        batches = self.batches(epoch)
+        if not hasattr(batches, "__len__") or not hasattr(batches, "__getitem__"):
+            raise TypeError(f"epoch {epoch} must be a sequence of batches, got {type(batches).__name__}")
+        if len(batches) == 0:
+            raise ValueError(f"epoch {epoch} has no batches; are there any examples?")
+        if self.pad_id is not None:
+            check_padding(batches, self.pad_id)
+        return batches
+
+
 class Stopwatch:
     """The seconds of a clock, without those between `stop` and `start`."""
 
@@ -102,15 +137,9 @@ class Run:
 
     Parameters
     ----------
-    batches : epoch (counted from 0) -> its batches, a sequence; the same epoch must give the same batches again. Or
-        something whose method `epoch` does that
+    batches, pad_id : the data, as for `Epochs`; errors as there
     limits : what ends it
     clock : what counts the seconds; `time.process_time` counts those of the processor instead
-    pad_id : what the model takes for padding; batches that say otherwise are refused. None is unknown
-
-    Raises
-    ------
-    TypeError : batches that are not a function of the epoch.
     """
 
     def __init__(
@@ -120,7 +149,7 @@ class Run:
         clock: Callable[[], float] = time.perf_counter,
         pad_id: int | None = None,
     ):
-        self.batches, self.limits, self.pad_id = _by_epoch(batches), limits, pad_id
+        self.batches, self.limits = Epochs(batches, pad_id), limits
         self.step = self.epoch = self.position = 0  # position: batches of this epoch that are done
         self.batch, self.n_batches, self.epoch_ended = None, None, False
         self.losses, self.tokens, self.seconds, self.validation = Losses(), [], [], []
@@ -139,7 +168,7 @@ class Run:
         """The batches from where the run stands until a limit is reached."""
         self._look_at_limits()
         while self.stopped_by is None:
-            batches = self.of_epoch(self.epoch)
+            batches = self.batches(self.epoch)
             self.n_batches, self.epoch_ended = len(batches), False
             self.stopwatch.start()
             while not self.epoch_ended and self.stopped_by is None:
@@ -150,17 +179,6 @@ class Run:
                     self._look_at_limits()
                     return
                 yield self.batch
-
-    def of_epoch(self, epoch: int) -> Sequence:
-        """The batches of an epoch; TypeError for what can be read once only, ValueError for none, or other padding."""
-        batches = self.batches(epoch)
-        if not hasattr(batches, "__len__") or not hasattr(batches, "__getitem__"):
-            raise TypeError(f"epoch {epoch} must be a sequence of batches, got {type(batches).__name__}")
-        if len(batches) == 0:
-            raise ValueError(f"epoch {epoch} has no batches; are there any examples?")
-        if self.pad_id is not None:
-            check_padding(batches, self.pad_id)
-        return batches
 
     def place(self) -> str:
         """The name of the batch under way."""
@@ -242,15 +260,3 @@ class Run:
         if self.losses.pending:
             self.losses.fetch(self.kept())
             self.seconds[-1] = self.stopwatch.seconds()
-
-
-def _by_epoch(batches):
-    """A function of the epoch; TypeError when there is none."""
-    if callable(batches):
-        return batches
-    if callable(getattr(batches, "epoch", None)):
-        return batches.epoch
-    raise TypeError(
-        f"batches must be a function of the epoch, such as `PairBatches(...).epoch`, got {type(batches).__name__}; "
-        "`lambda epoch: batches` gives the same ones in every epoch"
-    )

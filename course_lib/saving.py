@@ -119,7 +119,7 @@ class Saving:
 
     def _check_data(self, run, facts: dict) -> None:
         epoch, last = (run.epoch, run.position - 1) if run.position else (run.epoch - 1, -1)
-        batches = run.of_epoch(epoch)
+        batches = run.batches(epoch)
         if run.position <= len(batches):
             run.batch = batches[last]
             now = fingerprint([run.batch]) if "batch" in facts else _earlier_checksum(run.batch)
