@@ -48,9 +48,10 @@ class Saving:
         self.settings = json.loads(json.dumps(settings or {}, default=_plain))
         self.folder, self.every, self.rate = folder, every, rate
         self.trainable = None if trainable is None else list(trainable)
-        self._last, self._alone = time.monotonic(), contextlib.nullcontext() if folder is None else alone_in(folder)
+        self._last, self._alone = time.monotonic(), None
 
     def __enter__(self) -> "Saving":
+        self._alone = contextlib.nullcontext() if self.folder is None else alone_in(self.folder)
         self._alone.__enter__()
         return self
 

@@ -72,6 +72,19 @@ def test_another_one_is_refused(tmp_path):
         train(tmp_path, 6, data=lambda epoch: [(x, y + 1e-9) for x, y in batches(epoch)])
 
 
+def test_one_place_serves_a_run_and_the_one_that_goes_on(tmp_path):
+    saving = Saving(tmp_path)
+    for steps in (3, 5):
+        run = Run(batches, Limits(steps=steps))
+        with run, saving:
+            assert (saving.resume(run) is None) == (steps == 3)
+            for _ in run:
+                run.record(1.0, 8)
+                if saving.is_due(run):
+                    saving.save(run, {})
+    assert len(run.history().loss) == 5
+
+
 @pytest.mark.parametrize("limits", [{}, {"patience": 3}])
 def test_an_end_is_needed(limits):
     with pytest.raises(ValueError, match="training needs an end"):
