@@ -16,6 +16,7 @@ NEUTRAL = sorted(
     for path in ROOT.rglob("*.py")
     if path.relative_to(ROOT).parts[0] not in ("numpy", "torch", "tensorflow")
     and path.name not in ("__init__.py", "__main__.py")
+    and not (path.parent.name == "grading" and path.name == "restore.py")  # a part of nbgrader's, for an instructor
 )
 
 
