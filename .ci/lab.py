@@ -47,10 +47,17 @@ def main(arguments):
         print(f"JupyterLab runs already: {address}\nCtrl-C in its own terminal stops it.")
         webbrowser.open(address)
         return 0
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in arguments:
+        print('JupyterLab does not like to run as root: in a container, say make lab ARGS="--allow-root --ip=0.0.0.0"')
+        return 1
     runtime = Path(jupyter_runtime_dir())
-    runtime.mkdir(parents=True, exist_ok=True)
     log = runtime / "attention-course-lab.log"
-    log.unlink(missing_ok=True)
+    try:
+        runtime.mkdir(parents=True, exist_ok=True)
+        log.write_bytes(b"")
+    except OSError as error:
+        print(f"Cannot write {error.filename} ({error.strerror}): set JUPYTER_RUNTIME_DIR to a folder of yours.")
+        return 1
     print(f"Starting JupyterLab; Ctrl-C, twice, stops it. Its log: {log}", flush=True)
     os.chdir(NOTEBOOKS)
     folders = [str(HERE / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH")]

@@ -1,6 +1,6 @@
 """What to say where a package is missing that only a part of the course needs.
 
-`pip install attention-course` brings NumPy and light packages. PyTorch, TensorFlow and what the lectures draw with
+`pip install .` brings NumPy and light packages. PyTorch, TensorFlow and what the lectures draw with
 are extras, in the words of Python packaging: pyproject.toml lists them.
 """
 
@@ -18,6 +18,6 @@ def needed(extra: str):
     try:
         yield
     except ModuleNotFoundError as error:
-        advice = f'run pip install "attention-course[{extra}]"'
+        advice = f'in the folder of the course, run pip install ".[{extra}]"'
         message = f"{error.name} is not installed, and this part of the course needs it: {advice}"
         raise ModuleNotFoundError(message, name=error.name) from None

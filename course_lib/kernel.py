@@ -215,7 +215,8 @@ def main(arguments: list[str] | None = None) -> int:
             register(kernels, **place)
         _list(kernels, note, folder)
     except ModuleNotFoundError as error:
-        print(f'{error.name} is not installed: run pip install "attention-course[lab]" and try again.', file=sys.stderr)
+        advice = 'in the folder of the course, run pip install ".[lab]", then try again.'
+        print(f"{error.name} is not installed: {advice}", file=sys.stderr)
         return 1
     except OSError as error:
         advice = "give --user, or --prefix with a folder of yours"

@@ -29,6 +29,7 @@ _SETTINGS = {
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
+_KINDS = dict.fromkeys(_SETTINGS, bool) | {"strip_accents": bool | None, "added_tokens_decoder": dict}
 
 
 class Encoded(NamedTuple):
@@ -233,6 +234,9 @@ def _read_settings(path: Path) -> dict:
         settings = json.loads(path.read_text(encoding="utf-8-sig")) if path.is_file() else {}
         if not isinstance(settings, dict):
             raise ValueError("the top level is not an object")
+        for key, kinds in _KINDS.items():
+            if key in settings and not isinstance(settings[key], kinds):
+                raise ValueError(f"{key} is {settings[key]!r}")
     except ValueError as error:
         raise ValueError(f"{path} is not a valid JSON file: {error}") from error
     return settings
@@ -263,11 +267,15 @@ def _from_vocabulary(folder: Path) -> FastTokenizer:
     try:
         # Only a line feed ends a token: `splitlines` and files opened as text know a dozen other ends of a line, which
         # are tokens of some vocabularies, and each would shift all ids after it.
-        words = path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+        words = path.read_bytes().decode("utf-8-sig").removesuffix("\n").split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not a vocabulary in UTF-8: {error}") from error
     if words[0].endswith("\r"):  # written under Windows, all of it
         words = [word.removesuffix("\r") for word in words]
+    if broken := [number for number, word in enumerate(words, start=1) if word != "\r" and word.endswith("\r")]:
+        raise ValueError(
+            f"Line {broken[0]} of {path} ends with a carriage return, and others do not; save it with line feeds."
+        )
     settings = _read_settings(config)
     capitals = any(word != word.lower() for word in words if not word.startswith("["))
     if missing := [token for token in SPECIAL_TOKENS if token not in words]:

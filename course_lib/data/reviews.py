@@ -105,7 +105,9 @@ def split(reviews: Reviews, train: int = 2000, held_out: int = 1000, seed: int =
     labels = labels.astype(np.int64)
     for name, number in (("train", train), ("held_out", held_out)):
         if not isinstance(number, Integral) or number < 0 or number % 2:
-            raise ValueError(f"{name} must be even, half for each label, and not negative; it is {number}.")
+            raise ValueError(
+                f"{name} must be an even whole number, half for each label, and not negative; it is {number!r}."
+            )
     first_of = {}
     for index, text in enumerate(texts):
         first_of.setdefault(same_text(text), index)

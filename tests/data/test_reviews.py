@@ -100,10 +100,12 @@ def test_both_parts_are_shuffled(sentences):
         assert 0.3 < part.labels[:200].mean() < 0.7
 
 
-@pytest.mark.parametrize("options", [{"train": 3}, {"held_out": 7}, {"train": -2}, {"train": 4.5}, {"held_out": 4.0}])
+@pytest.mark.parametrize(
+    "options", [{"train": 3}, {"held_out": 7}, {"train": -2}, {"train": 4.5}, {"held_out": 4.0}, {"train": "10"}]
+)
 def test_split_refuses_what_cannot_be_balanced(sentences, options):
     (name,) = options
-    with pytest.raises(ValueError, match=f"{name} must be even"):
+    with pytest.raises(ValueError, match=f"{name} must be an even whole number"):
         split(sentences, **options)
 
 

@@ -232,6 +232,12 @@ def test_only_a_line_feed_ends_a_token(tmp_path, end):
         assert ids_of(Tokenizer.from_pretrained(tmp_path)) == {word: i for i, word in enumerate(words)}
 
 
+def test_a_mark_of_the_byte_order_is_no_token(tmp_path):
+    """As some editors put it in front."""
+    (tmp_path / "vocab.txt").write_bytes("\n".join([*SPECIAL_TOKENS, "film"]).encode("utf-8-sig"))
+    assert ids_of(Tokenizer.from_pretrained(tmp_path))["film"] == 5
+
+
 def test_a_carriage_return_is_a_token_too(tmp_path):
     words = [*SPECIAL_TOKENS, "a", "\r", "film"]
     (tmp_path / "vocab.txt").write_bytes("\n".join(words).encode())
@@ -244,6 +250,10 @@ def test_a_carriage_return_is_a_token_too(tmp_path):
         ("vocab.txt", b"\xff\xfe", "vocab.txt is not a vocabulary in UTF-8"),
         ("tokenizer_config.json", b"{", "tokenizer_config.json is not a valid JSON file"),
         ("tokenizer_config.json", b"[]", "tokenizer_config.json is not a valid JSON file: the top level"),
+        ("tokenizer_config.json", b'{"do_lower_case": null}', "tokenizer_config.json .* do_lower_case is None"),
+        ("tokenizer_config.json", b'{"tokenize_chinese_chars": 1}', "tokenize_chinese_chars is 1"),
+        ("tokenizer_config.json", b'{"added_tokens_decoder": [1]}', r"added_tokens_decoder is \[1\]"),
+        ("vocab.txt", b"[PAD]\n[UNK]\n[CLS]\r\n[SEP]\n[MASK]", "Line 3 of .*vocab.txt ends with a carriage return"),
     ],
 )
 def test_damaged_files_beside_a_vocabulary(tmp_path, name, content, message):

@@ -46,7 +46,10 @@ def test_the_address_is_said_once_and_a_second_call_opens_what_runs(environment,
 
 def test_what_jupyterlab_refuses_comes_to_the_terminal(environment):
     refused = subprocess.run(
-        [sys.executable, SCRIPT, "--ServerApp.port=many"], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, SCRIPT, "--allow-root", "--ServerApp.port=many"],
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert refused.returncode != 0 and "many" in refused.stdout + refused.stderr
 
@@ -70,3 +73,16 @@ def test_an_interruption_before_jupyterlab_runs_ends_in_one_line(environment, tm
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert (process.communicate()[1].strip(), process.returncode) == ("Interrupted.", 130)
+
+
+def test_a_folder_that_cannot_be_written_is_named(environment):
+    environment["JUPYTER_RUNTIME_DIR"] = "/dev/null/runtime"
+    done = subprocess.run([sys.executable, SCRIPT, "--allow-root"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr == ""
+    assert done.stdout.startswith("Cannot write /dev/null/runtime") and "set JUPYTER_RUNTIME_DIR to" in done.stdout
+
+
+def test_root_is_told_what_to_say(environment):
+    code = f"import os, runpy; os.geteuid = lambda: 0; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and 'make lab ARGS="--allow-root' in done.stdout and done.stderr == ""

@@ -88,7 +88,10 @@ def test_every_module_imports_or_says_which_extra_it_needs(alone):
     done = alone(code % names)
     assert done.returncode == 0, done.stderr
     said = dict(line.split("|", 1) for line in done.stdout.splitlines())
-    sentence = '{1} is not installed, and this part of the course needs it: run pip install "attention-course[{0}]"'
+    sentence = (
+        "{1} is not installed, and this part of the course needs it: "
+        'in the folder of the course, run pip install ".[{0}]"'
+    )
     assert said == {name: sentence.format(*need) for name, need in NEEDS.items()}
 
 
@@ -117,4 +120,5 @@ def test_the_commands_run_or_say_what_they_need(alone):
     assert "minilm" in alone(run.format(["list"], "data")).stdout.lower()
     done = alone(run.format(["register", "--prefix", "/dev/null/nowhere"], "kernel"))
     assert done.returncode == 1
-    assert done.stderr == 'ipykernel is not installed: run pip install "attention-course[lab]" and try again.\n'
+    advice = 'in the folder of the course, run pip install ".[lab]", then try again.'
+    assert done.stderr == f"ipykernel is not installed: {advice}\n"

@@ -174,8 +174,22 @@ def test_a_chosen_python_that_is_a_shim_of_nothing_is_quoted(checkout):
 
 def test_a_chosen_python_that_is_not_there(checkout):
     checkout.program("python3.12", "exit 0")
-    for wrong in ("python3.99", ".", "cd", str(checkout.folder)):
+    for wrong in ("python3.99", "cd"):
         assert advice(checkout.setup(PYTHON=wrong)).startswith(f"There is no program {wrong}: give PYTHON= ")
+
+
+def test_a_chosen_python_that_is_a_folder(checkout):
+    for wrong in ("/etc", ".", str(checkout.folder)):
+        assert advice(checkout.setup(PYTHON=wrong)).startswith(f"{wrong} is a folder: give PYTHON= the path of")
+
+
+def test_a_chosen_python_that_comes_too_late(shared):
+    """.venv is there, made with another one."""
+    shared.program("another", "echo /another/installation")
+    done = shared.setup(PYTHON="another")
+    assert done.returncode == 0 and "keeps its Python 3." in done.stderr
+    assert "delete it to have it made with another." in done.stderr
+    assert shared.setup(PYTHON=sys.executable).stderr == ""
 
 
 def test_a_chosen_python_in_a_folder_with_a_space(checkout):
