@@ -62,7 +62,7 @@ def test_an_interruption_before_jupyterlab_runs_ends_in_one_line(environment, tm
         f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
     )
     process = subprocess.Popen(
-        [sys.executable, SCRIPT, "--no-browser"],
+        [sys.executable, SCRIPT, "--allow-root", "--no-browser"],
         env=environment | {"PYTHONPATH": str(tmp_path / "slow")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
