@@ -30,7 +30,8 @@ def attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=Fal
         each other (Ainslie et al. 2023)
     v : values, shape (..., S, d_v), of as many heads as k
     mask : boolean, broadcastable to (..., T, S), True = may attend; None lets everyone attend to everyone
-    bias : numbers that are added to the scores, broadcastable to (..., T, S), such as those of ALiBi and of T5
+    bias : numbers that are added to the scores, broadcastable to (..., T, S), such as those of ALiBi and of T5; minus
+        infinity hides, as a mask does
     dropout : probability with which a weight is dropped now; the returned weights are those before it
     scale : what q k^T is multiplied by, 1 / sqrt(d_k) when None
     causal : hide the future besides, as `causal_mask(T, S)` does; `fused_attention` may do it without a mask
@@ -86,6 +87,10 @@ def _prepared(q, k, v, mask, bias, dropout, scale, causal):
     mask = None if mask is None else np.asarray(mask)
     bias = None if bias is None else np.asarray(bias)
     check_attention(q.shape, k.shape, v.shape, mask, bias, dropout, scale, causal)
+    if bias is not None:  # minus infinity hides; other numbers stay above what stands for a hidden score
+        seen = bias != -np.inf
+        mask = seen if mask is None else mask & seen
+        bias = np.maximum(bias, np.finfo(np.result_type(q, np.float16)).min / 4)
     if causal:
         past = causal_mask(q.shape[-2], k.shape[-2])[0, 0]
         mask = past if mask is None else mask & past

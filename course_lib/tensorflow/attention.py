@@ -28,7 +28,8 @@ def attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=Fal
         each other (Ainslie et al. 2023)
     v : values, shape (..., S, d_v), of as many heads as k
     mask : boolean, broadcastable to (..., T, S), True = may attend; None lets everyone attend to everyone
-    bias : numbers that are added to the scores, broadcastable to (..., T, S), such as those of ALiBi and of T5
+    bias : numbers that are added to the scores, broadcastable to (..., T, S), such as those of ALiBi and of T5; minus
+        infinity hides, as a mask does
     dropout : probability with which a weight is dropped now; the returned weights are those before it
     scale : what q k^T is multiplied by, 1 / sqrt(d_k) when None
     causal : hide the future besides, as `causal_mask(T, S)` does; `fused_attention` may do it without a mask
@@ -102,6 +103,11 @@ def _prepared(q, k, v, mask, bias, dropout, scale, causal):
     mask = None if mask is None else tf.convert_to_tensor(mask)
     bias = None if bias is None else tf.convert_to_tensor(bias)
     check_attention(q.shape, k.shape, v.shape, mask, bias, dropout, scale, causal)
+    if bias is not None:  # minus infinity hides; other numbers stay above what stands for a hidden score
+        bias = tf.cast(bias, q.dtype)
+        seen = bias != -math.inf
+        mask = seen if mask is None else mask & seen
+        bias = tf.maximum(bias, q.dtype.min / 4)
     if causal and q.shape[-2] != 1:  # the last of the keys may attend to all
         n_queries, n_keys = tf.shape(q)[-2], tf.shape(k)[-2]
         past = tf.range(n_keys) <= tf.range(n_keys - n_queries, n_keys)[:, None]
@@ -109,7 +115,7 @@ def _prepared(q, k, v, mask, bias, dropout, scale, causal):
     if len(q.shape) > 3 and q.shape[-3] != k.shape[-3]:
         n_sharing = q.shape[-3] // k.shape[-3]
         k, v = tf.repeat(k, n_sharing, axis=-3), tf.repeat(v, n_sharing, axis=-3)
-    return q, k, v, mask, None if bias is None else tf.cast(bias, q.dtype)
+    return q, k, v, mask, bias
 
 
 def _summed(d_scores, term):

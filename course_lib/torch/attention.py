@@ -28,7 +28,8 @@ def attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=Fal
         each other (Ainslie et al. 2023)
     v : values, shape (..., S, d_v), of as many heads as k
     mask : boolean, broadcastable to (..., T, S), True = may attend; None lets everyone attend to everyone
-    bias : numbers that are added to the scores, broadcastable to (..., T, S), such as those of ALiBi and of T5
+    bias : numbers that are added to the scores, broadcastable to (..., T, S), such as those of ALiBi and of T5; minus
+        infinity hides, as a mask does
     dropout : probability with which a weight is dropped now; the returned weights are those before it
     scale : what q k^T is multiplied by, 1 / sqrt(d_k) when None
     causal : hide the future besides, as `causal_mask(T, S)` does; `fused_attention` may do it without a mask
@@ -61,10 +62,12 @@ def fused_attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, caus
 
     Parameters, errors and output as for `attention`; the weights are None.
     """
-    alone = causal and mask is None and bias is None and q.shape[-2] == k.shape[-2]  # then the kernel needs no mask
+    alone = causal and mask is None and bias is None  # then the kernel needs no mask
+    if alone and q.shape[-2:-1] != k.shape[-2:-1]:  # a statement: lengths that vary compare to no plain boolean
+        alone = False
     mask, bias = _prepared(q, k, v, mask, bias, dropout, scale, causal and not alone)
     if bias is not None:
-        mask = bias if mask is None else bias.masked_fill(~mask, -math.inf)
+        mask = bias.masked_fill(~mask, -math.inf)
     context = F.scaled_dot_product_attention(
         q,
         k,
@@ -86,7 +89,12 @@ def _prepared(q, k, v, mask, bias, dropout, scale, causal):
     if causal and q.shape[-2] != 1:  # the last of the keys may attend to all
         past = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril(k.shape[-2] - q.shape[-2])
         mask = past if mask is None else mask & past
-    return mask, None if bias is None else bias.to(q.dtype)
+    if bias is not None:  # minus infinity hides; other numbers stay above what stands for a hidden score
+        bias = bias.to(q.dtype)
+        seen = bias != -math.inf
+        mask = seen if mask is None else mask & seen
+        bias = bias.clamp(min=torch.finfo(q.dtype).min / 4)
+    return mask, bias
 
 
 def _for_every_head(x, q):

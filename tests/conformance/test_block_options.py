@@ -104,6 +104,58 @@ def test_a_bias_of_a_row_changes_nothing_and_one_of_minus_infinity_hides(backend
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("hidden", [-np.inf, None, -2e38, -1e30, -1e9], ids=str)
+@pytest.mark.parametrize("masked", [None, "padding", "causal"])
+def test_a_very_low_bias_never_loses_to_what_is_hidden(backend, rng, name, hidden, masked):
+    """A key of a low bias gets nothing beside others and all where it is alone; what a mask hides gets nothing ever."""
+    q, k, v, _ = problem(rng, H, None, S)
+    hidden = float(np.finfo(backend.float_type).min) if hidden is None else hidden  # a usual additive mask
+    bias = np.where(np.arange(S) < 3, hidden, 0.0)
+    mask = {None: np.ones((1, S), bool), "padding": np.arange(S)[None] < 5, "causal": causal_mask(S)[0, 0]}[masked]
+    mask = np.broadcast_to(mask, (S, S)).copy()
+    options = {"causal": True} if masked == "causal" else {"mask": mask.copy()}
+    found = backend.call(backend.function(name), q, k, v, bias=bias, **options)
+    some = (mask & (bias == 0.0)).any(-1)  # a row with a key of no bias sees these alone
+    mask[some] &= bias == 0.0
+    if hidden == -np.inf:
+        mask[~some] = False
+    output, weights = specification.attention(q, k, v, mask)
+    assert_allclose(found.output[..., some, :], output[..., some, :], **backend.tolerance)
+    seen = mask.any(-1)
+    assert_allclose(found.output[..., ~seen, :], 0.0, atol=1e-12)
+    low = found.output[..., ~some & seen, :]  # the scores are lost beside so low a bias: a mean of what is seen
+    assert np.isfinite(low).all() and (
+        hidden > -1e20 or np.allclose(low, _mean(v, mask)[..., ~some & seen, :], atol=1e-4)
+    )
+    if name == "attention":
+        assert_allclose(found.weights.sum(-1), np.broadcast_to(seen, (B, H, S)), atol=1e-5)
+        assert (found.weights[..., ~mask] == 0.0).all()
+
+
+def _mean(v, mask):
+    return mask @ v / np.maximum(mask.sum(-1, keepdims=True), 1)
+
+
+def test_the_causal_kernel_of_pytorch_takes_any_length(rng):
+    """Exported, and compiled whole: whether there are as many queries as keys is not a plain boolean there."""
+    import torch
+
+    class Attend(torch.nn.Module):
+        def forward(self, q):
+            return TORCH.lib.fused_attention(q, q, q, causal=True).output
+
+    x = torch.randn(2, 2, 5, 4)
+    length = {"q": {2: torch.export.Dim("T", min=2, max=64)}}
+    exported = torch.export.export(Attend(), (x,), dynamic_shapes=length).module()
+    layers = TORCH.make("Encoder", 1, BlockConfig(6, 2, 8), TORCH.lib.fused_attention).eval()
+    compiled = torch.compile(lambda h: layers(h, causal=True).last_hidden, fullgraph=True, backend="eager")
+    for n in (5, 7, 9):
+        q, h = torch.randn(2, 2, n, 4), torch.randn(2, n, 6)
+        torch.testing.assert_close(exported(q), TORCH.lib.attention(q, q, q, causal=True).output)
+        torch.testing.assert_close(compiled(h), layers(h, mask=torch.from_numpy(causal_mask(n))).last_hidden)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_scale_is_that_of_the_queries(backend, rng, name):
     q, k, v, _ = problem(rng, H, None)
     function = backend.function(name)
