@@ -63,10 +63,10 @@ class DecoderOutput(NamedTuple):
 class LayerCache(NamedTuple):
     """What a decoder layer keeps of the t tokens it has read, and of the source; `Decoder.step` adds to it."""
 
-    keys: Any  # (B, H, t, d_head)
-    values: Any  # (B, H, t, d_head)
-    memory_keys: Any  # (B, H, S, d_head)
-    memory_values: Any  # (B, H, S, d_head)
+    keys: Any  # (B, n_kv_heads, t, d_head)
+    values: Any  # (B, n_kv_heads, t, d_head)
+    memory_keys: Any  # (B, n_kv_heads, S, d_head); None without an encoder
+    memory_values: Any  # (B, n_kv_heads, S, d_head); None without an encoder
 
 
 class TransformerOutput(NamedTuple):
