@@ -4,11 +4,11 @@ import math
 
 import keras
 import tensorflow as tf
-from keras.src.random.seed_generator import global_seed_generator  # Keras makes it known nowhere else
 
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
 from course_lib.outputs import AttentionOutput
-from course_lib.tensorflow.layers import ExplicitMask, dense
+from course_lib.tensorflow.kernels import attention_context
+from course_lib.tensorflow.layers import ExplicitMask, dense, drop
 from course_lib.tensorflow.positional import rotate
 from course_lib.tensorflow.serialization import serializable
 
@@ -53,48 +53,17 @@ def attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=Fal
         weights = softmax(scores)
     else:
         weights = softmax(tf.where(mask, scores, scores.dtype.min)) * tf.cast(mask, scores.dtype)
-    return AttentionOutput(tf.matmul(_drop(weights, dropout), v), weights)
+    return AttentionOutput(tf.matmul(drop(weights, dropout), v), weights)
 
 
 def fused_attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False):
     """The same numbers as `attention` by fewer passes over the (T, S) scores, without returning the weights.
 
     Parameters, errors and output as for `attention`; the weights are None.
-
-    The passes saved: q is scaled and not the scores, the mask enters as one added bias, an empty row is zeroed in the
-    context, and the gradient of softmax needs the sum over s of w_ts dL/dw_ts. That sum equals the product of the
-    context's row with its own gradient, d_v terms for S (Dao et al. 2022, appendix B.2).
     """
     q, k, v, mask, bias = _prepared(q, k, v, mask, bias, dropout, scale, causal)
     scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None else scale
-
-    @tf.custom_gradient
-    def attend(q, k, v, *bias):
-        scores = tf.matmul(q * scale, k, transpose_b=True)  # (..., T, S)
-        for term in bias:
-            scores += term
-        if mask is not None:
-            # half of the most negative number: a score may be added to it without an overflow
-            scores += tf.where(mask, tf.zeros((), scores.dtype), scores.dtype.min / 2)
-        weights = softmax(scores)
-        keep = 1.0 if dropout == 0.0 else _drop(tf.ones_like(weights), dropout)  # 0, or 1 / (1 - dropout)
-        context = tf.matmul(weights * keep, v)
-
-        def gradient(d_context):
-            row_sums = tf.reduce_sum(d_context * context, axis=-1, keepdims=True)  # (..., T, 1)
-            d_weights = tf.matmul(d_context, v, transpose_b=True) * keep
-            d_scores = weights * (d_weights - row_sums)
-            d_q = scale * tf.matmul(d_scores, k)
-            d_k = _transposed_product(d_scores, q, scale)
-            d_v = _transposed_product(weights * keep, scale * d_context, 1.0 / scale)
-            return d_q, d_k, d_v, *(_summed(d_scores, term) for term in bias)
-
-        return context, gradient
-
-    context = attend(q, k, v) if bias is None else attend(q, k, v, bias)
-    if mask is not None:
-        context *= tf.cast(tf.reduce_any(tf.experimental.numpy.atleast_1d(mask), -1, keepdims=True), context.dtype)
-    return AttentionOutput(context, None)
+    return AttentionOutput(attention_context(q, k, v, mask, bias, dropout, scale), None)
 
 
 def _prepared(q, k, v, mask, bias, dropout, scale, causal):
@@ -116,31 +85,6 @@ def _prepared(q, k, v, mask, bias, dropout, scale, causal):
         n_sharing = q.shape[-3] // k.shape[-3]
         k, v = tf.repeat(k, n_sharing, axis=-3), tf.repeat(v, n_sharing, axis=-3)
     return q, k, v, mask, bias
-
-
-def _summed(d_scores, term):
-    """The gradient of a term that was broadcast to the scores: its share of each score, summed."""
-    _, axes = tf.raw_ops.BroadcastGradientArgs(s0=tf.shape(d_scores), s1=tf.shape(term))
-    return tf.reshape(tf.reduce_sum(d_scores, axes), tf.shape(term))
-
-
-def _transposed_product(large, small, factor):
-    """factor large^T small, for large (..., T, S) and small (..., T, d), as (factor small^T large)^T.
-
-    On a CPU, XLA multiplies by a large transposed matrix four times slower than by a small one. Left alone, it would
-    make large^T small of (small^T large)^T again; the factor between product and transposition keeps them apart.
-    """
-    return tf.linalg.matrix_transpose(factor * tf.matmul(small, large, transpose_a=True))
-
-
-def _drop(weights, dropout):
-    # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach.
-    # One generator of Keras's serves all functions, and each thread has its own: no strategy's replica may make one
-    if dropout == 0.0:
-        return weights
-    with tf.init_scope():  # else a `fit` that fails while it is traced leaves all models a generator without a seed
-        global_seed_generator()
-    return keras.random.dropout(weights, dropout)
 
 
 for _function in (attention, fused_attention):  # here, so that the formula above stands as it is read

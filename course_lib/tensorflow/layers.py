@@ -2,6 +2,7 @@
 
 import keras
 import tensorflow as tf
+from keras.src.random.seed_generator import global_seed_generator  # Keras makes it known nowhere else
 
 from course_lib.checks import check_ids
 from course_lib.tensorflow.masks import check_one_length
@@ -131,3 +132,14 @@ def table_of(layer):
 def at_least_float32(x):
     """Half precision -> float32, in which sums over many tokens keep their digits; float32 and float64 as they are."""
     return tf.cast(x, tf.float32) if x.dtype.size < 4 else x
+
+
+def drop(weights, dropout):
+    """Zeros with probability `dropout`, the rest divided by 1 - dropout: what PyTorch calls `F.dropout`."""
+    # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach.
+    # One generator of Keras's serves all functions, and each thread has its own: no strategy's replica may make one
+    if dropout == 0.0:
+        return weights
+    with tf.init_scope():  # else a `fit` that fails while it is traced leaves all models a generator without a seed
+        global_seed_generator()
+    return keras.random.dropout(weights, dropout)

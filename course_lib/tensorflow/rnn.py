@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from course_lib.checks import check_choice, check_recurrence, check_state, check_step
 from course_lib.outputs import RNNOutput
+from course_lib.tensorflow.kernels import recurrence, where_real
 from course_lib.tensorflow.layers import ExplicitMask, product
 from course_lib.tensorflow.serialization import serializable
 
@@ -146,7 +147,7 @@ def unrolled(cell, x, mask=None, state=None):
 
     def step(t, state, outputs):
         new = cell(inputs.read(t), state)
-        state = new if mask is None else _where(mask[:, t], new, state)
+        state = new if mask is None else where_real(mask[:, t], new, state)
         return t + 1, state, outputs.write(t, state[0])
 
     # a loop of TensorFlow's own: inside a tf.function the length may be unknown
@@ -164,7 +165,7 @@ def fused(cell, x, mask=None, state=None):
     """
     x, mask, state = _checked(cell, x, mask, state)
     by_time = None if mask is None else tf.transpose(mask)
-    run = _recurrence(cell, by_time)
+    run = recurrence(cell, by_time)
     # transposed once, and not in every product
     weight, bias = tf.cast(tf.transpose(cell.weight_hh), x.dtype), tf.cast(cell.bias_hh, x.dtype)
     outputs, *last = run(cell.project(_swapped(x)), weight, bias, *state)
@@ -173,62 +174,6 @@ def fused(cell, x, mask=None, state=None):
 
 for _function in (unrolled, fused):
     serializable(_function)
-
-
-def _recurrence(cell, mask):
-    """The steps as a function of W_ih x + b_ih (T, B, n_gates d_hidden), W_hh^T, b_hh and the first states."""
-
-    @tf.custom_gradient
-    def run(projected, weight, bias, *start):
-        n_steps, (n_rows, width) = tf.shape(projected)[0], projected.shape[1:]
-
-        def array(size):
-            return tf.TensorArray(projected.dtype, n_steps, element_shape=(n_rows, size))
-
-        def step(t, state, after, recurred):
-            product_t = tf.matmul(state[0], weight) + bias
-            new = cell.combine(projected[t], product_t, state)
-            state = new if mask is None else _where(mask[t], new, state)
-            after = tuple(kept.write(t, part) for kept, part in zip(after, state, strict=True))
-            return t + 1, state, after, recurred.write(t, product_t)
-
-        empty = tuple(array(cell.d_hidden) for _ in start)
-        loop = (0, tuple(start), empty, array(width))
-        _, last, after, recurred = tf.while_loop(lambda t, *_: t < n_steps, step, loop, maximum_iterations=n_steps)
-        after, recurred = [kept.stack() for kept in after], recurred.stack()
-
-        def gradient(d_outputs, *d_last):
-            before = [tf.concat([first[None], kept[:-1]], 0) for first, kept in zip(start, after, strict=True)]
-            back = tf.transpose(weight)
-
-            def step_back(t, d_state, d_projected, d_recurred):
-                t = t - 1
-                d_state = (d_state[0] + d_outputs[t], *d_state[1:])
-                inputs = (projected[t], recurred[t], *(kept[t] for kept in before))
-                with tf.GradientTape() as tape:
-                    tape.watch(inputs)
-                    new = cell.combine(*inputs[:2], inputs[2:])
-                zeros = tuple(map(tf.zeros_like, d_state))
-                d_new = d_state if mask is None else _where(mask[t], d_state, zeros)
-                d_projected_t, d_recurred_t, *d_before = tape.gradient(
-                    new, inputs, output_gradients=d_new, unconnected_gradients=tf.UnconnectedGradients.ZERO
-                )
-                d_before[0] += tf.matmul(d_recurred_t, back)
-                if mask is not None:  # a step at padding hands its gradient on
-                    d_before = _where(mask[t], d_before, d_state)
-                return t, tuple(d_before), d_projected.write(t, d_projected_t), d_recurred.write(t, d_recurred_t)
-
-            loop = (n_steps, tuple(d_last), array(width), array(width))
-            _, d_start, d_projected, d_recurred = tf.while_loop(
-                lambda t, *_: t > 0, step_back, loop, maximum_iterations=n_steps
-            )
-            rows = tf.reshape(d_recurred.stack(), (-1, width))
-            d_weight = tf.matmul(tf.reshape(before[0], (-1, cell.d_hidden)), rows, transpose_a=True)
-            return d_projected.stack(), d_weight, tf.reduce_sum(rows, 0), *d_start
-
-        return (after[0], *last), gradient
-
-    return run
 
 
 def _swapped(x):
@@ -246,10 +191,6 @@ def _checked(cell, x, mask, state):
         return x, mask, cell.initial_state(x)
     check_state(state, cell.n_states, x.shape[0], cell.d_hidden)
     return x, mask, tuple(tf.cast(part, x.dtype) for part in state)
-
-
-def _where(real, new, old):
-    return tuple(tf.where(real[:, None], a, b) for a, b in zip(new, old, strict=True))
 
 
 class RNN(ExplicitMask, keras.layers.Layer):

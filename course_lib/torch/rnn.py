@@ -1,17 +1,12 @@
 """Recurrent cells, written out, and the network that runs one along a sequence, in one direction or in both."""
 
-import warnings
-
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from course_lib.checks import check_choice, check_recurrence, check_state, check_step
 from course_lib.outputs import RNNOutput
-
-# on a GPU the kernels copy our four weights together at every call, and say so
-warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+from course_lib.torch.kernels import packed_recurrence, recurrence, where_real
 
 
 class Cell(nn.Module):
@@ -152,7 +147,7 @@ def unrolled(cell, x, mask=None, state=None):
     outputs = []
     for t, x_t in enumerate(x.unbind(1)):
         new = cell(x_t, state)
-        state = new if mask is None else _where(mask[:, t], new, state)
+        state = new if mask is None else where_real(mask[:, t], new, state)
         outputs.append(state[0])
     return RNNOutput(torch.stack(outputs, dim=1), state)
 
@@ -164,37 +159,8 @@ def fused(cell, x, mask=None, state=None):
     """
     x, mask, state = _checked(cell, x, mask, state)
     if mask is None or not len(x):  # a batch of no sequences cannot be packed
-        outputs, state = _kernel(cell, state, x)
-        return RNNOutput(outputs, state)
-    # the real tokens move to the front, each sequence is read to its own end, and its outputs move back;
-    # a step at padding repeats the output before it
-    counts = mask.cumsum(1)  # (B, T): real tokens so far
-    order = torch.argsort(mask.int(), dim=1, descending=True, stable=True)
-    lengths = counts[:, -1]
-    packed = pack_padded_sequence(
-        x.gather(1, order[..., None].expand_as(x)), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
-    )
-    start = tuple(part.index_select(0, packed.sorted_indices) for part in state)
-    outputs, last = _kernel(cell, start, packed.data, packed.batch_sizes)
-    outputs = PackedSequence(outputs, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices)
-    outputs, _ = pad_packed_sequence(outputs, batch_first=True)
-    outputs = torch.cat([state[0][:, None], outputs], dim=1)
-    outputs = outputs.gather(1, counts[..., None].expand(-1, -1, cell.d_hidden))
-    last = tuple(part.index_select(0, packed.unsorted_indices) for part in last)
-    return RNNOutput(outputs, _where(lengths > 0, last, state))
-
-
-def _kernel(cell, state, x, batch_sizes=None):
-    hidden = [part.contiguous()[None] for part in state]  # one layer
-    hidden = hidden[0] if cell.n_states == 1 else hidden
-    weights = [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
-    # biases, 1 layer, no dropout, whether a gradient will be asked for, one direction
-    options = (weights, True, 1, 0.0, torch.is_grad_enabled(), False)
-    if batch_sizes is None:
-        outputs, *last = cell.kernel(x, hidden, *options, True)  # the batch is the first axis
-    else:
-        outputs, *last = cell.kernel(x, batch_sizes, hidden, *options)
-    return outputs, tuple(part[0] for part in last)
+        return RNNOutput(*recurrence(cell, x, state))
+    return RNNOutput(*packed_recurrence(cell, x, mask, state))
 
 
 def _checked(cell, x, mask, state):
@@ -207,10 +173,6 @@ def _checked(cell, x, mask, state):
         return x, mask, cell.initial_state(x)
     check_state(state, cell.n_states, x.shape[0], cell.d_hidden)
     return x, mask, tuple(state)
-
-
-def _where(real, new, old):
-    return tuple(torch.where(real[:, None], a, b) for a, b in zip(new, old, strict=True))
 
 
 class RNN(nn.Module):

@@ -128,7 +128,7 @@ def test_every_module_of_the_library_is_in_the_reference():
     library = ROOT / "course_lib"
     modules = [path for path in library.glob("*.py") if not path.stem.startswith("_")]
     packages = [path for path in library.glob("*/__init__.py") if ast.get_docstring(ast.parse(path.read_text()))]
-    modules += library.glob("*/training.py")
+    modules += [path for name in ("training", "kernels") for path in library.glob(f"*/{name}.py")]
     expected = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules}
     expected |= {f"course_lib.{path.parent.name}" for path in packages}
     assert expected - documented == set(), "add `.. automodule:: NAME` to a page in book/api"

@@ -1,0 +1,48 @@
+"""What runs faster than the formulas of the other modules, and gives the same numbers."""
+
+import warnings
+
+import torch
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+# on a GPU the kernels copy our four weights together at every call, and say so
+warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+
+
+def recurrence(cell, x, state, batch_sizes=None):
+    """A cell along sequences of one length: x (B, T, d_in) -> outputs (B, T, d_hidden), state; or packed ones."""
+    hidden = [part.contiguous()[None] for part in state]  # one layer
+    hidden = hidden[0] if cell.n_states == 1 else hidden
+    weights = [cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh]
+    # biases, 1 layer, no dropout, whether a gradient will be asked for, one direction
+    options = (weights, True, 1, 0.0, torch.is_grad_enabled(), False)
+    if batch_sizes is None:
+        outputs, *last = cell.kernel(x, hidden, *options, True)  # the batch is the first axis
+    else:
+        outputs, *last = cell.kernel(x, batch_sizes, hidden, *options)
+    return outputs, tuple(part[0] for part in last)
+
+
+def packed_recurrence(cell, x, mask, state):
+    """The same for sequences with padding, wherever it stands: mask (B, T), True = a real token."""
+    # the real tokens move to the front, each sequence is read to its own end, and its outputs move back;
+    # a step at padding repeats the output before it
+    counts = mask.cumsum(1)  # (B, T): real tokens so far
+    order = torch.argsort(mask.int(), dim=1, descending=True, stable=True)
+    lengths = counts[:, -1]
+    packed = pack_padded_sequence(
+        x.gather(1, order[..., None].expand_as(x)), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
+    )
+    start = tuple(part.index_select(0, packed.sorted_indices) for part in state)
+    outputs, last = recurrence(cell, packed.data, start, packed.batch_sizes)
+    outputs = PackedSequence(outputs, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices)
+    outputs, _ = pad_packed_sequence(outputs, batch_first=True)
+    outputs = torch.cat([state[0][:, None], outputs], dim=1)
+    outputs = outputs.gather(1, counts[..., None].expand(-1, -1, cell.d_hidden))
+    last = tuple(part.index_select(0, packed.unsorted_indices) for part in last)
+    return outputs, where_real(lengths > 0, last, state)
+
+
+def where_real(real, new, old):
+    """The states (B, d_hidden) of `new` in the rows that are real (B,), those of `old` in the others."""
+    return tuple(torch.where(real[:, None], a, b) for a, b in zip(new, old, strict=True))
