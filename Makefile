@@ -33,7 +33,7 @@ mutation: ready  ## plant every bug and record that the tests notice all: ARGS="
 	@$(PY) tests/mutation/plant_all.py $(ARGS)
 
 lab: ready       ## open the lectures in JupyterLab
-	@$(PY) -m course_lib.kernel register || true
+	@$(PY) -m course_lib.lecture.kernel register || true
 	@$(PY) .ci/lab.py $(ARGS)
 
 notebooks: ready ## run lectures again in place: NAMES="03-self-attention ...", all by default

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from course_lib.numpy import BertModel
-from course_lib.tokenization import Tokenizer
+from course_lib.text.wordpiece import WordPiece
 
 SENTENCE = "The animal did not cross the street because it was too tired."
 WORD, LAYER, HEAD = "it", 4, 2  # layer and head are counted from one
@@ -21,7 +21,7 @@ CHARACTER, GAP, BASE, HEIGHT = 9.6, 13, 225, 262
 
 def attention_of_word() -> tuple[list[str], int, np.ndarray]:
     """The tokens of the sentence, the place of the word among them, and its attention weights, shape (T,)."""
-    tokenizer = Tokenizer.from_pretrained("minilm-l6")
+    tokenizer = WordPiece.from_pretrained("minilm-l6")
     encoded = tokenizer.encode([SENTENCE])
     tokens = tokenizer.tokens(encoded.ids[0])
     outputs = BertModel.from_pretrained("minilm-l6")(encoded.ids, return_layers=True)

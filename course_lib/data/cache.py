@@ -28,8 +28,9 @@ from pathlib import Path
 import filelock
 import pooch
 
-from course_lib.data import archive, hub, wheels
 from course_lib.data.registry import Archive, DataError, DataSet, HubRepo, UnknownNameError, Wheel, checkpoints, lookup
+from course_lib.data.sources import archive, hub
+from course_lib.data.sources import wheel as wheels
 
 _STAMP = ".stamp.json"
 _OF_A_CHECKPOINT = ("config.json", "tokenizer.json", "vocab.txt")

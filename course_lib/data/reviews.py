@@ -17,7 +17,8 @@ import numpy as np
 
 from course_lib.data.cache import fetch
 from course_lib.data.registry import DataError, source_or_default
-from course_lib.texts import as_texts
+from course_lib.data.splitting import same_text
+from course_lib.text.base import as_texts
 
 CORPORA = {"rotten-tomatoes": "rotten_tomatoes", "imdb": "imdb"}
 """Our names of the corpora, and the CSV file's."""
@@ -128,11 +129,6 @@ def split(reviews: Reviews, train: int = 2000, held_out: int = 1000, seed: int =
         indices = rng.permutation(np.concatenate(chosen[name]))
         parts[name] = Reviews(texts[indices], labels[indices])
     return Split(**parts)
-
-
-def same_text(text: str) -> str:
-    """A key that texts share when they differ only in case, punctuation or white space."""
-    return " ".join(re.findall(r"\w+", text.casefold())) or text.strip()
 
 
 def _read_csv(path: Path, corpus: str) -> Iterator[tuple[str, int]]:

@@ -1,6 +1,7 @@
-"""The block that every model of the course is built of, before a framework computes it."""
+"""The block that every model of the course is built of: its sizes, and what its parts return in every framework."""
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from course_lib.checks import check_choice, check_even, check_heads
 from course_lib.models.fields import check_dropouts, check_norm_eps, check_sizes, check_switches, is_number, make_plain
@@ -77,6 +78,62 @@ class BlockConfig:
         d_head = check_heads(self.d_model, self.n_heads, self.n_kv_heads, self.d_head)
         if self.rotary_base is not None:
             check_even("d_head of rotary positions", d_head)
+
+
+class AttentionOutput(NamedTuple):
+    """Of `attention` (context and weights) and `MultiHeadAttention` (output and weights) in that order."""
+
+    output: Any  # (..., T, d_v), or (B, T, d_model) for multi-head attention
+    weights: Any  # (..., T, S); None from fused_attention, which never forms them
+
+
+class EncoderOutput(NamedTuple):
+    """Of `Encoder`."""
+
+    last_hidden: Any  # (B, T, d_model)
+    hidden: tuple | None  # n_layers + 1 times (B, T, d_model), the input first; only with return_layers=True
+    weights: tuple | None  # n_layers times (B, H, T, S); only with return_layers=True
+
+
+class DecoderLayerOutput(NamedTuple):
+    """Of `DecoderLayer`."""
+
+    output: Any  # (B, T, d_model)
+    self_weights: Any  # (B, H, T, T)
+    cross_weights: Any  # (B, H, T, S)
+
+
+class DecoderOutput(NamedTuple):
+    """Of `Decoder`."""
+
+    last_hidden: Any  # (B, T, d_model)
+    hidden: tuple | None  # n_layers + 1 times (B, T, d_model), the input first; only with return_layers=True
+    self_weights: tuple | None  # n_layers times (B, H, T, T); only with return_layers=True
+    cross_weights: tuple | None  # n_layers times (B, H, T, S); only with return_layers=True
+
+
+class LayerCache(NamedTuple):
+    """What a decoder layer keeps of the t tokens it has read, and of the source; `Decoder.step` adds to it."""
+
+    keys: Any  # (B, n_kv_heads, t, d_head)
+    values: Any  # (B, n_kv_heads, t, d_head)
+    memory_keys: Any  # (B, n_kv_heads, S, d_head); None without an encoder
+    memory_values: Any  # (B, n_kv_heads, S, d_head); None without an encoder
+
+
+class LossOutput(NamedTuple):
+    """Of `cross_entropy`: numbers of the framework, without axes."""
+
+    loss: Any  # what training minimises, a mean over the real tokens
+    nll: Any  # the mean negative log-likelihood of the real tokens, in nats; exp of it is the perplexity
+    n_tokens: Any  # real tokens
+
+
+class RNNOutput(NamedTuple):
+    """Of `RNN`, and of the functions that run a cell along a sequence."""
+
+    outputs: Any  # (B, T, d_hidden); bidirectional (B, T, 2 d_hidden) = [forward, backward]
+    state: tuple  # after the last real step, as many as the cell has: (B, d_hidden), bidirectional (B, 2 d_hidden)
 
 
 def check_block(config) -> BlockConfig:

@@ -2,17 +2,19 @@
 
 from course_lib.numpy.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.numpy.attention import MultiHeadAttention, attention, fused_attention, softmax
-from course_lib.numpy.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.numpy.decoder import Decoder, DecoderLayer
 from course_lib.numpy.decoding import NextLogits
 from course_lib.numpy.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.numpy.losses import cross_entropy
 from course_lib.numpy.masks import causal_mask, padding_mask
-from course_lib.numpy.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
-from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
-from course_lib.numpy.seq2seq import Seq2Seq
+from course_lib.numpy.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.numpy.models.seq2seq import Seq2Seq
+from course_lib.numpy.models.transformer import Transformer, load_translator
+from course_lib.numpy.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
+from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, run_fused, run_unrolled
 from course_lib.numpy.state import get_state, set_state
-from course_lib.numpy.translator import Transformer, load_translator
+
+fused, unrolled = run_fused, run_unrolled  # their names of before
 
 __all__ = [
     "AdditiveScore",
@@ -47,6 +49,8 @@ __all__ = [
     "padding_mask",
     "rotary",
     "rotate",
+    "run_fused",
+    "run_unrolled",
     "set_state",
     "softmax",
     "unrolled",

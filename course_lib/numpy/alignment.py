@@ -3,9 +3,9 @@
 import numpy as np
 
 from course_lib.checks import check_same_features, check_score
+from course_lib.models.blocks import AttentionOutput
 from course_lib.numpy.attention import softmax
 from course_lib.numpy.layers import Module
-from course_lib.outputs import AttentionOutput
 
 
 class Score(Module):

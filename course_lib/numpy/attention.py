@@ -6,9 +6,9 @@ import numpy as np
 
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
 from course_lib.masks import causal_mask
+from course_lib.models.blocks import AttentionOutput
 from course_lib.numpy.layers import Linear, Module
-from course_lib.numpy.positional import rotate
-from course_lib.outputs import AttentionOutput
+from course_lib.numpy.positions import rotate
 
 
 def softmax(scores):

@@ -3,11 +3,17 @@
 import numpy as np
 
 from course_lib.checks import check_features
-from course_lib.models.blocks import BlockConfig, check_block, check_memory
+from course_lib.models.blocks import (
+    BlockConfig,
+    DecoderLayerOutput,
+    DecoderOutput,
+    LayerCache,
+    check_block,
+    check_memory,
+)
 from course_lib.numpy.attention import MultiHeadAttention, attention
 from course_lib.numpy.encoder import FeedForward
 from course_lib.numpy.layers import NORMS, Module
-from course_lib.outputs import DecoderLayerOutput, DecoderOutput, LayerCache
 
 
 class DecoderLayer(Module):

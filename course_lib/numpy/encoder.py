@@ -1,10 +1,9 @@
 """The encoder of the Transformer (Vaswani et al. 2017, sections 3.1 and 3.3)."""
 
 from course_lib.checks import check_choice, check_features
-from course_lib.models.blocks import BlockConfig, check_block
+from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.numpy.attention import MultiHeadAttention, attention
 from course_lib.numpy.layers import ACTIVATIONS, NORMS, Linear, Module
-from course_lib.outputs import EncoderOutput
 
 
 class FeedForward(Module):

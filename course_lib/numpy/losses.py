@@ -3,8 +3,8 @@
 import numpy as np
 
 from course_lib.checks import check_labels
+from course_lib.models.blocks import LossOutput
 from course_lib.numpy.layers import checked_ids
-from course_lib.outputs import LossOutput
 
 
 def cross_entropy(logits, labels, pad_id: int = 0, smoothing: float = 0.0):

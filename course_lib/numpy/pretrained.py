@@ -1,7 +1,7 @@
 """Loading and saving a model from a folder, in NumPy."""
 
+from course_lib.checkpoints.pretrained import Pretrained
 from course_lib.numpy.state import get_state, set_state
-from course_lib.pretrained import Pretrained
 
 
 class Checkpoint(Pretrained):

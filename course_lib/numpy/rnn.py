@@ -3,8 +3,8 @@
 import numpy as np
 
 from course_lib.checks import check_choice, check_recurrence, check_state, check_step
+from course_lib.models.blocks import RNNOutput
 from course_lib.numpy.layers import Module, sigmoid
-from course_lib.outputs import RNNOutput
 
 
 class Cell(Module):
@@ -116,7 +116,7 @@ class LSTMCell(Cell):
 CELLS = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
 
 
-def unrolled(cell, x, mask=None, state=None):
+def run_unrolled(cell, x, mask=None, state=None):
     """Run a cell along a sequence, step by step: the definition.
 
     Parameters
@@ -144,10 +144,10 @@ def unrolled(cell, x, mask=None, state=None):
     return RNNOutput(np.stack(outputs, axis=1), state)
 
 
-def fused(cell, x, mask=None, state=None):
-    """The same numbers as `unrolled`, with the product of the inputs computed once for all the steps.
+def run_fused(cell, x, mask=None, state=None):
+    """The same numbers as `run_unrolled`, with the product of the inputs computed once for all the steps.
 
-    Parameters, errors and output as for `unrolled`: x (B, T, d_in) -> outputs (B, T, d_hidden), state.
+    Parameters, errors and output as for `run_unrolled`: x (B, T, d_in) -> outputs (B, T, d_hidden), state.
     """
     x, mask, state = _checked(cell, x, mask, state)
     projected = cell.project(x)  # (B, T, n_gates d_hidden)
@@ -188,14 +188,14 @@ class RNN(Module):
     d_hidden : features of each direction's output
     cell : "rnn", "gru" or "lstm"
     bidirectional : whether a second cell reads backwards
-    run : what runs a cell along a sequence, `unrolled` or `fused`
+    run : what runs a cell along a sequence, `run_unrolled` or `run_fused`
 
     Raises
     ------
     ValueError : an unknown cell.
     """
 
-    def __init__(self, d_in: int, d_hidden: int, cell: str = "gru", bidirectional: bool = False, run=unrolled):
+    def __init__(self, d_in: int, d_hidden: int, cell: str = "gru", bidirectional: bool = False, run=run_unrolled):
         check_choice("cell", cell, CELLS)
         self.d_in, self.d_hidden, self.run = d_in, d_hidden, run
         self.forward_cell = CELLS[cell](d_in, d_hidden)
@@ -216,7 +216,7 @@ class RNN(Module):
 
         Raises
         ------
-        ValueError, TypeError : as for `unrolled`.
+        ValueError, TypeError : as for `run_unrolled`.
         """
         if self.backward_cell is None:
             return self.run(self.forward_cell, x, mask, state)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from course_lib.checkpoints.weights import match
 from course_lib.numpy.layers import Module
-from course_lib.weights import match
 
 
 def get_state(module) -> dict[str, np.ndarray]:

@@ -22,17 +22,19 @@ Five limits are Keras's own:
 from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports TensorFlow without the banner
 from course_lib.tensorflow.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
-from course_lib.tensorflow.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.tensorflow.decoder import Decoder, DecoderLayer
 from course_lib.tensorflow.decoding import NextLogits
 from course_lib.tensorflow.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.masks import causal_mask, padding_mask
-from course_lib.tensorflow.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
-from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
-from course_lib.tensorflow.seq2seq import Seq2Seq
+from course_lib.tensorflow.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.tensorflow.models.seq2seq import Seq2Seq
+from course_lib.tensorflow.models.transformer import Transformer, load_translator
+from course_lib.tensorflow.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
+from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, run_fused, run_unrolled
 from course_lib.tensorflow.state import get_state, set_state
-from course_lib.tensorflow.translator import Transformer, load_translator
+
+fused, unrolled = run_fused, run_unrolled  # their names of before
 
 __all__ = [
     "AdditiveScore",
@@ -67,6 +69,8 @@ __all__ = [
     "padding_mask",
     "rotary",
     "rotate",
+    "run_fused",
+    "run_unrolled",
     "set_state",
     "softmax",
     "unrolled",

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_same_features, check_score
-from course_lib.outputs import AttentionOutput
+from course_lib.models.blocks import AttentionOutput
 from course_lib.tensorflow.attention import softmax
 from course_lib.tensorflow.layers import ExplicitMask, product
 

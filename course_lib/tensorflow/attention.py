@@ -6,10 +6,10 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
-from course_lib.outputs import AttentionOutput
+from course_lib.models.blocks import AttentionOutput
 from course_lib.tensorflow.kernels import attention_context
 from course_lib.tensorflow.layers import ExplicitMask, dense, drop
-from course_lib.tensorflow.positional import rotate
+from course_lib.tensorflow.positions import rotate
 from course_lib.tensorflow.serialization import serializable
 
 

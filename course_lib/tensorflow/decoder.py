@@ -4,8 +4,14 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_features
-from course_lib.models.blocks import BlockConfig, check_block, check_memory
-from course_lib.outputs import DecoderLayerOutput, DecoderOutput, LayerCache
+from course_lib.models.blocks import (
+    BlockConfig,
+    DecoderLayerOutput,
+    DecoderOutput,
+    LayerCache,
+    check_block,
+    check_memory,
+)
 from course_lib.tensorflow.attention import MultiHeadAttention, attention
 from course_lib.tensorflow.encoder import FeedForward
 from course_lib.tensorflow.layers import NORMS, ExplicitMask

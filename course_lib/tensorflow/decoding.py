@@ -1,4 +1,4 @@
-"""Decoding: a model as `course_lib.decoding` wants it, which asks for the logits of the next token again and again."""
+"""A model as `course_lib.decoding.search` wants it, which asks for the logits of the next token again and again."""
 
 import tensorflow as tf
 

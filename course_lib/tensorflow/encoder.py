@@ -4,8 +4,7 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_choice, check_features
-from course_lib.models.blocks import BlockConfig, check_block
-from course_lib.outputs import EncoderOutput
+from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.tensorflow.attention import MultiHeadAttention, attention
 from course_lib.tensorflow.layers import NORMS, ExplicitMask, dense
 from course_lib.tensorflow.serialization import Portable

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from course_lib.checks import check_labels
-from course_lib.outputs import LossOutput
+from course_lib.models.blocks import LossOutput
 from course_lib.tensorflow.layers import at_least_float32, checked_ids
 
 

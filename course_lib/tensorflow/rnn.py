@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_choice, check_recurrence, check_state, check_step
-from course_lib.outputs import RNNOutput
+from course_lib.models.blocks import RNNOutput
 from course_lib.tensorflow.kernels import recurrence, where_real
 from course_lib.tensorflow.layers import ExplicitMask, product
 from course_lib.tensorflow.serialization import serializable
@@ -121,7 +121,7 @@ class LSTMCell(Cell):
 CELLS = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
 
 
-def unrolled(cell, x, mask=None, state=None):
+def run_unrolled(cell, x, mask=None, state=None):
     """Run a cell along a sequence, step by step: the definition.
 
     Parameters
@@ -155,10 +155,10 @@ def unrolled(cell, x, mask=None, state=None):
     return RNNOutput(_swapped(outputs.stack()), state)
 
 
-def fused(cell, x, mask=None, state=None):
-    """The same numbers as `unrolled`, faster: one product of the inputs for all the steps, and a gradient of its own.
+def run_fused(cell, x, mask=None, state=None):
+    """The same numbers as `run_unrolled`, faster: one product of the inputs for all steps, and a gradient of its own.
 
-    Parameters, errors and output as for `unrolled`: x (B, T, d_in) -> outputs (B, T, d_hidden), state.
+    Parameters, errors and output as for `run_unrolled`: x (B, T, d_in) -> outputs (B, T, d_hidden), state.
 
     The gradient walks back once and leaves the weights to a single product over all the steps. Differentiating the
     loop would add up T matrices of the weights' size.
@@ -172,7 +172,7 @@ def fused(cell, x, mask=None, state=None):
     return RNNOutput(_swapped(outputs), tuple(last))
 
 
-for _function in (unrolled, fused):
+for _function in (run_unrolled, run_fused):
     serializable(_function)
 
 
@@ -205,7 +205,7 @@ class RNN(ExplicitMask, keras.layers.Layer):
     d_hidden : features of each direction's output
     cell : "rnn", "gru" or "lstm"
     bidirectional : whether a second cell reads backwards
-    run : what runs a cell along a sequence, `unrolled` or `fused`
+    run : what runs a cell along a sequence, `run_unrolled` or `run_fused`
 
     Raises
     ------
@@ -214,7 +214,7 @@ class RNN(ExplicitMask, keras.layers.Layer):
 
     pads = {"mask": ("x",)}
 
-    def __init__(self, d_in: int, d_hidden: int, cell: str = "gru", bidirectional: bool = False, run=unrolled):
+    def __init__(self, d_in: int, d_hidden: int, cell: str = "gru", bidirectional: bool = False, run=run_unrolled):
         super().__init__()
         check_choice("cell", cell, CELLS)
         self.d_in, self.d_hidden, self.run = d_in, d_hidden, run
@@ -241,7 +241,7 @@ class RNN(ExplicitMask, keras.layers.Layer):
 
         Raises
         ------
-        ValueError, TypeError : as for `unrolled`.
+        ValueError, TypeError : as for `run_unrolled`.
         """
         if self.backward_cell is None:
             return self.run(self.forward_cell, x, mask, state)

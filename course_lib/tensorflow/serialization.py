@@ -6,7 +6,7 @@ from dataclasses import asdict, is_dataclass
 
 import keras
 
-from course_lib import positions
+from course_lib.models import position_tables as positions
 
 serializable = keras.saving.register_keras_serializable("course_lib")
 

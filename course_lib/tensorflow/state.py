@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from course_lib.weights import match
+from course_lib.checkpoints.weights import match
 
 # Keras's own layers: their variable -> our name, and whether Keras keeps the matrix as (d_in, d_out).
 _VARIABLES = {

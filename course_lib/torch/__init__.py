@@ -14,20 +14,22 @@ with _needed("torch"):
 from course_lib.torch import _export  # noqa: F401 - gives the outputs their names in an exported program
 from course_lib.torch.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
-from course_lib.torch.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.torch.decoder import Decoder, DecoderLayer
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.masks import causal_mask, padding_mask
-from course_lib.torch.positional import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
-from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, fused, unrolled
-from course_lib.torch.seq2seq import Seq2Seq
+from course_lib.torch.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.torch.models.seq2seq import Seq2Seq
+from course_lib.torch.models.transformer import Transformer, load_translator
+from course_lib.torch.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
+from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, run_fused, run_unrolled
 from course_lib.torch.state import get_state, set_state
-from course_lib.torch.translator import Transformer, load_translator
 
 if os.environ.get("COURSE_DEVICE"):
     _torch.set_default_device(os.environ["COURSE_DEVICE"])
+
+fused, unrolled = run_fused, run_unrolled  # their names of before
 
 __all__ = [
     "AdditiveScore",
@@ -62,6 +64,8 @@ __all__ = [
     "padding_mask",
     "rotary",
     "rotate",
+    "run_fused",
+    "run_unrolled",
     "set_state",
     "softmax",
     "unrolled",

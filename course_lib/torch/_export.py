@@ -2,8 +2,10 @@
 
 from torch.utils import _pytree
 
-from course_lib import outputs
+from course_lib.models import bert, blocks, seq2seq, transformer
 
-for _name, _kind in vars(outputs).items():
-    if hasattr(_kind, "_fields") and _kind not in _pytree.SUPPORTED_SERIALIZED_TYPES:
-        _pytree._register_namedtuple(_kind, serialized_type_name=f"course_lib.outputs.{_name}")
+for _module in (blocks, bert, seq2seq, transformer):
+    for _name, _kind in vars(_module).items():
+        if hasattr(_kind, "_fields") and _kind.__module__ == _module.__name__:
+            if _kind not in _pytree.SUPPORTED_SERIALIZED_TYPES:
+                _pytree._register_namedtuple(_kind, serialized_type_name=f"{_module.__name__}.{_name}")

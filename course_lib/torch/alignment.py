@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_lib.checks import check_same_features, check_score
-from course_lib.outputs import AttentionOutput
+from course_lib.models.blocks import AttentionOutput
 from course_lib.torch.attention import softmax
 
 

@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
-from course_lib.outputs import AttentionOutput
-from course_lib.torch.positional import rotate
+from course_lib.models.blocks import AttentionOutput
+from course_lib.torch.positions import rotate
 
 
 def softmax(scores):

@@ -3,8 +3,14 @@
 from torch import nn
 
 from course_lib.checks import check_features
-from course_lib.models.blocks import BlockConfig, check_block, check_memory
-from course_lib.outputs import DecoderLayerOutput, DecoderOutput, LayerCache
+from course_lib.models.blocks import (
+    BlockConfig,
+    DecoderLayerOutput,
+    DecoderOutput,
+    LayerCache,
+    check_block,
+    check_memory,
+)
 from course_lib.torch.attention import MultiHeadAttention, attention
 from course_lib.torch.encoder import NORMS, FeedForward
 

@@ -1,4 +1,4 @@
-"""Decoding: a model as `course_lib.decoding` wants it, which asks for the logits of the next token again and again."""
+"""A model as `course_lib.decoding.search` wants it, which asks for the logits of the next token again and again."""
 
 from course_lib.checks import check_continuation
 from course_lib.torch.layers import decoding, tensor_of

@@ -4,8 +4,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_lib.checks import check_choice, check_features
-from course_lib.models.blocks import BlockConfig, check_block
-from course_lib.outputs import EncoderOutput
+from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.torch.attention import MultiHeadAttention, attention
 
 ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu}

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.checks import check_labels
-from course_lib.outputs import LossOutput
+from course_lib.models.blocks import LossOutput
 from course_lib.torch.layers import checked_ids, tensor_of
 
 

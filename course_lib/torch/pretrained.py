@@ -1,6 +1,6 @@
 """Loading and saving a model from a folder, in PyTorch."""
 
-from course_lib.pretrained import Pretrained
+from course_lib.checkpoints.pretrained import Pretrained
 from course_lib.torch.state import get_state, set_state
 
 

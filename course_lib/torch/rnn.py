@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_lib.checks import check_choice, check_recurrence, check_state, check_step
-from course_lib.outputs import RNNOutput
+from course_lib.models.blocks import RNNOutput
 from course_lib.torch.kernels import packed_recurrence, recurrence, where_real
 
 
@@ -22,7 +22,7 @@ class Cell(nn.Module):
     """
 
     n_gates, n_states = 1, 1
-    kernel = None  # what `fused` calls
+    kernel = None  # what `run_fused` calls
 
     def __init__(self, d_in: int, d_hidden: int):
         super().__init__()
@@ -124,7 +124,7 @@ class LSTMCell(Cell):
 CELLS = {"rnn": RNNCell, "gru": GRUCell, "lstm": LSTMCell}
 
 
-def unrolled(cell, x, mask=None, state=None):
+def run_unrolled(cell, x, mask=None, state=None):
     """Run a cell along a sequence, step by step: the definition.
 
     Parameters
@@ -152,10 +152,10 @@ def unrolled(cell, x, mask=None, state=None):
     return RNNOutput(torch.stack(outputs, dim=1), state)
 
 
-def fused(cell, x, mask=None, state=None):
-    """The same numbers as `unrolled` from PyTorch's own kernels, those behind `nn.RNN`, `nn.GRU` and `nn.LSTM`.
+def run_fused(cell, x, mask=None, state=None):
+    """The same numbers as `run_unrolled` from PyTorch's own kernels, those behind `nn.RNN`, `nn.GRU` and `nn.LSTM`.
 
-    Parameters, errors and output as for `unrolled`: x (B, T, d_in) -> outputs (B, T, d_hidden), state.
+    Parameters, errors and output as for `run_unrolled`: x (B, T, d_in) -> outputs (B, T, d_hidden), state.
     """
     x, mask, state = _checked(cell, x, mask, state)
     if mask is None or not len(x):  # a batch of no sequences cannot be packed
@@ -187,14 +187,14 @@ class RNN(nn.Module):
     d_hidden : features of each direction's output
     cell : "rnn", "gru" or "lstm"
     bidirectional : whether a second cell reads backwards
-    run : what runs a cell along a sequence, `unrolled` or `fused`
+    run : what runs a cell along a sequence, `run_unrolled` or `run_fused`
 
     Raises
     ------
     ValueError : an unknown cell.
     """
 
-    def __init__(self, d_in: int, d_hidden: int, cell: str = "gru", bidirectional: bool = False, run=unrolled):
+    def __init__(self, d_in: int, d_hidden: int, cell: str = "gru", bidirectional: bool = False, run=run_unrolled):
         super().__init__()
         check_choice("cell", cell, CELLS)
         self.d_in, self.d_hidden, self.run = d_in, d_hidden, run
@@ -216,7 +216,7 @@ class RNN(nn.Module):
 
         Raises
         ------
-        ValueError, TypeError : as for `unrolled`.
+        ValueError, TypeError : as for `run_unrolled`.
         """
         if self.backward_cell is None:
             return self.run(self.forward_cell, x, mask, state)

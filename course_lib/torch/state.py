@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_lib.weights import CheckpointError, match
+from course_lib.checkpoints.weights import CheckpointError, match
 
 
 def get_state(module) -> dict[str, np.ndarray]:

@@ -29,12 +29,13 @@ import torch
 from filelock import FileLock
 
 import course_lib.torch as in_torch
-from course_lib.batching import PairBatches, padded
-from course_lib.data import translation
-from course_lib.decoding import greedy
-from course_lib.schedules import warmup_then_inverse_root
-from course_lib.subwords import SubwordTokenizer, encode_pairs
-from course_lib.weights import write_checkpoint
+from course_lib.batches.pairs import PairBatches, encode_pairs
+from course_lib.checkpoints.weights import write_checkpoint
+from course_lib.data import sentence_pairs
+from course_lib.decoding.search import greedy
+from course_lib.text.bpe import BytePairEncoding
+from course_lib.text.padding import padded
+from course_lib.training.schedules import warmup_then_inverse_root
 
 FILE = Path(__file__).with_suffix(".json")
 FOLDER = FILE.with_suffix("")
@@ -105,18 +106,18 @@ def rate(step: int, peak: float) -> float:
     return peak * WARMUP**0.5 * warmup_then_inverse_root(step, 1, WARMUP)
 
 
-def tokenizers(split: translation.Split) -> tuple[SubwordTokenizer, SubwordTokenizer]:
+def tokenizers(split: sentence_pairs.Split) -> tuple[BytePairEncoding, BytePairEncoding]:
     """Spanish and English, learned from the training pairs the first time and kept beside the checkpoints."""
     both = []
     for language, texts in (("es", split.train.sources), ("en", split.train.targets)):
         path = FOLDER / f"{language}.json"
         if not path.exists():
-            SubwordTokenizer.train(texts, VOCABULARY).save(path)
-        both.append(SubwordTokenizer.load(path))
+            BytePairEncoding.train(texts, VOCABULARY).save(path)
+        both.append(BytePairEncoding.load(path))
     return tuple(both)
 
 
-def translate(model, sources, spanish: SubwordTokenizer, english: SubwordTokenizer) -> list[str]:
+def translate(model, sources, spanish: BytePairEncoding, english: BytePairEncoding) -> list[str]:
     """Greedy translations of N texts, a hundred at a time, those of similar length together."""
     ids = spanish.encode(list(sources))
     order = np.argsort([len(row) for row in ids], kind="stable")
@@ -131,7 +132,7 @@ def translate(model, sources, spanish: SubwordTokenizer, english: SubwordTokeniz
 
 def figures(run: Run) -> dict:
     """Train, translate, keep what is kept, and return what was measured."""
-    split = translation.split(translation.load("tatoeba-es-en"))
+    split = sentence_pairs.split(sentence_pairs.load("tatoeba-es-en"))
     spanish, english = tokenizers(split)
     train_set, validation = (
         encode_pairs(part.sources, part.targets, spanish, english, MAX_LEN) for part in (split.train, split.validation)

@@ -25,14 +25,13 @@ from typing import NamedTuple
 import torch
 from filelock import FileLock
 
-from course_lib.batching import PairBatches
-from course_lib.config import TransformerConfig
-from course_lib.data import translation
-from course_lib.schedules import warmup_then_inverse_root
-from course_lib.subwords import encode_pairs
+from course_lib.batches.pairs import PairBatches, encode_pairs
+from course_lib.data import sentence_pairs
+from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import Transformer, fused_attention
-from course_lib.torch.translation import train
-from course_lib.training import teacher_forcing
+from course_lib.torch.training.next_token import train
+from course_lib.training.examples import teacher_forcing
+from course_lib.training.schedules import warmup_then_inverse_root
 
 FILE = Path(__file__).with_suffix(".json")
 FOLDER = FILE.with_suffix("")
@@ -132,7 +131,7 @@ def confidence(model, batches) -> float:
 
 def figures(run: Run) -> dict:
     """Train, translate, and return what was measured."""
-    split = translation.split(translation.load("tatoeba-es-en"))
+    split = sentence_pairs.split(sentence_pairs.load("tatoeba-es-en"))
     spanish, english = rnns.tokenizers(split)
     train_set, validation = (
         encode_pairs(part.sources, part.targets, spanish, english, rnns.MAX_LEN)

@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from course_lib.batching import PairBatches
-from course_lib.config import TransformerConfig
-from course_lib.data import translation
-from course_lib.data.translation import words
-from course_lib.schedules import warmup_then_inverse_root
-from course_lib.subwords import SubwordTokenizer, encode_pairs
+from course_lib.batches.pairs import PairBatches, encode_pairs
+from course_lib.data import sentence_pairs
+from course_lib.data.sentence_pairs import words
+from course_lib.decoding.translator import SHIPPED, Translator, save_translator
+from course_lib.evaluation.bleu import bleu, by_length, chrf
+from course_lib.models.transformer import TransformerConfig
+from course_lib.text.bpe import BytePairEncoding
 from course_lib.torch import Transformer, fused_attention, get_state, load_translator
-from course_lib.torch.translation import train
-from course_lib.translate import SHIPPED, Translator, save_translator
-from course_lib.translation_metrics import bleu, by_length, chrf
+from course_lib.torch.training.next_token import train
+from course_lib.training.schedules import warmup_then_inverse_root
 
 README = """# A translator, trained on {corpus}
 
@@ -55,7 +55,7 @@ PRE_NORM = True  # not as the paper: it learns faster in the passes that there a
 EPOCHS = 10
 
 
-def figures(translator: Translator, split: translation.Split) -> dict:
+def figures(translator: Translator, split: sentence_pairs.Split) -> dict:
     """BLEU and chrF of the test sets with 95% intervals, by beam search and greedily."""
     found = {}
     for name, pairs in (("test", split.test), ("natural_test", split.natural_test)):
@@ -84,7 +84,7 @@ def readme(summary: dict, folder: Path, corpus: str) -> str:
 
 def make(
     folder: Path,
-    split: translation.Split,
+    split: sentence_pairs.Split,
     corpus: str,
     preset: str = "tutorial",
     vocabulary: int = VOCABULARY,
@@ -95,7 +95,7 @@ def make(
 ) -> dict:
     """Train, or go on training, and write the translator with its figures, which are returned, into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer = SubwordTokenizer.train([*split.train.sources, *split.train.targets], vocabulary, lower=False)
+    tokenizer = BytePairEncoding.train([*split.train.sources, *split.train.targets], vocabulary, lower=False)
     train_set, validation = (
         encode_pairs(part.sources, part.targets, tokenizer, tokenizer, MAX_LEN)
         for part in (split.train, split.validation)
@@ -139,13 +139,14 @@ def make(
 def main(arguments: list[str] | None = None) -> None:
     """Train the translator that the arguments ask for."""
     parser = argparse.ArgumentParser(description="Train the course's translator.")
-    parser.add_argument("--corpus", default="tatoeba-es-en", choices=translation.CORPORA)
+    parser.add_argument("--corpus", default="tatoeba-es-en", choices=sentence_pairs.CORPORA)
     parser.add_argument("--to", type=Path, help="the folder to write; default: where the library looks for it")
     parser.add_argument("--epochs", type=float, default=EPOCHS, help="passes over the training pairs")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)  # a second one gains little with arrays of this size
-    split = translation.split(translation.load(options.corpus))
-    summary = make(options.to or SHIPPED / options.corpus, split, options.corpus, epochs=options.epochs)
+    split = sentence_pairs.split(sentence_pairs.load(options.corpus))
+    languages = options.corpus.partition("-")[2]  # "es-en"
+    summary = make(options.to or SHIPPED / f"translator-{languages}", split, options.corpus, epochs=options.epochs)
     print(json.dumps({name: value for name, value in summary.items() if name != "validation"}, indent=1))
 
 

@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 import torch
 
-from course_lib.baselines import tfidf
-from course_lib.batching import head_and_tail
-from course_lib.config import BertConfig
 from course_lib.data import resolve, reviews
-from course_lib.metrics import accuracy
-from course_lib.tokenization import Tokenizer
+from course_lib.evaluation.baselines import tfidf
+from course_lib.evaluation.classification import accuracy
+from course_lib.models.bert import BertConfig
+from course_lib.text.padding import head_and_tail
+from course_lib.text.wordpiece import WordPiece
 from course_lib.torch import BertForSequenceClassification, fused_attention
-from course_lib.torch.training import predict, train
+from course_lib.torch.training.classifier import predict, train
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -56,7 +56,7 @@ RUNS = (
 )
 
 
-def sequences(tokenizer: Tokenizer, texts, run: Run) -> list:
+def sequences(tokenizer: WordPiece, texts, run: Run) -> list:
     """The token ids of each text, no longer than the run allows."""
     if run.cut == "first":
         return tokenizer.encode(list(texts), max_len=run.max_len, pad=False).ids
@@ -66,7 +66,7 @@ def sequences(tokenizer: Tokenizer, texts, run: Run) -> list:
 def figures(run: Run) -> dict:
     """Train, predict, and return the accuracies with their 95% intervals."""
     train_set, held_out = reviews.split(reviews.load(run.corpus), train=run.examples, held_out=1000)
-    tokenizer = Tokenizer.from_pretrained("minilm-l6")
+    tokenizer = WordPiece.from_pretrained("minilm-l6")
     torch.manual_seed(run.seed)
     if run.start == "scratch":
         settings = json.loads((resolve("minilm-l6") / "config.json").read_text())

@@ -3,7 +3,7 @@
 import numpy as np
 
 import course_lib.numpy
-from course_lib.config import TransformerConfig
+from course_lib.models.transformer import TransformerConfig
 
 SEED = 2017
 GATES = {"gru": 3, "lstm": 4}

@@ -10,10 +10,10 @@ import course_lib.tensorflow as ours  # before TensorFlow itself: it keeps the s
 
 import keras  # isort: skip
 import tensorflow as tf  # isort: skip
-from course_lib.tensorflow import translation  # isort: skip
+from course_lib.tensorflow.training import next_token  # isort: skip
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
-RUN = {"fused": ours.fused, "unrolled": ours.unrolled}
+RUN = {"fused": ours.run_fused, "unrolled": ours.run_unrolled}
 LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
 
 
@@ -156,9 +156,9 @@ def our_translator(job):
     problem = translator_problem(job)
     model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]])
     ours.set_state(model, problem["state"])
-    optimizer = translation.make_optimizer(model)
+    optimizer = next_token.make_optimizer(model)
     optimizer.learning_rate.assign(LEARNING_RATE)
-    step = translation.make_train_step(model, optimizer, 0.1, jit_compile=job["jit"])
+    step = next_token.make_train_step(model, optimizer, 0.1, jit_compile=job["jit"])
     batch = [tf.constant(problem[name]) for name in ("source", "inputs", "labels")]
     variables = [variable.value for variable in model.trainable_variables]
 

@@ -15,10 +15,10 @@ from torch.nn import functional as F
 
 import course_lib.torch as ours
 from course_lib import data
-from course_lib.torch import translation
+from course_lib.torch.training import next_token
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
-RUN = {"fused": ours.fused, "unrolled": ours.unrolled}
+RUN = {"fused": ours.run_fused, "unrolled": ours.run_unrolled}
 LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
 
 
@@ -253,7 +253,7 @@ def _names_of_torch(state):
 
 def _translator(problem, model, logits=None):
     batch = [torch.from_numpy(problem[name]) for name in ("source", "inputs", "labels")]
-    optimizer = translation.make_optimizer(model)
+    optimizer = next_token.make_optimizer(model)
     for group in optimizer.param_groups:
         group["lr"] = LEARNING_RATE
 
@@ -264,7 +264,7 @@ def _translator(problem, model, logits=None):
     def call():
         model.train()
         if logits is None:
-            return translation.train_step(model, optimizer, batch, 0.1)
+            return next_token.train_step(model, optimizer, batch, 0.1)
         loss = peer_loss()
         optimizer.zero_grad()
         loss.backward()

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from course_lib.config import BertConfig, TransformerConfig
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from course_lib.models.transformer import TransformerConfig
 
 KINDS = ("encoder", "transformer", "bert")
 

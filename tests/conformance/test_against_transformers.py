@@ -15,9 +15,9 @@ from safetensors.torch import load_file
 from transformers import BertConfig as TheirConfig
 
 from course_lib import data
-from course_lib.config import BertConfig
 from course_lib.masks import padding_mask
-from course_lib.tokenization import Tokenizer
+from course_lib.models.bert import BertConfig
+from course_lib.text.wordpiece import WordPiece
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
@@ -141,7 +141,7 @@ def checkpoint():
 @pytest.fixture(scope="module")
 def sentences(checkpoint):
     """A real padded batch: three pairs of sentences of very different lengths."""
-    ids, segments = Tokenizer.from_pretrained(checkpoint).encode(SENTENCES, pairs=PAIRS)
+    ids, segments = WordPiece.from_pretrained(checkpoint).encode(SENTENCES, pairs=PAIRS)
     assert ids.shape[0] == 3 and (ids == 0).any() and (segments == 1).any()
     return ids, segments
 

@@ -6,7 +6,7 @@ import specification
 import states
 from numpy.testing import assert_allclose
 
-from course_lib.config import BertConfig
+from course_lib.models.bert import BertConfig
 
 CONFIG = BertConfig(
     vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_segments=3, n_classes=4, dropout=0.5

@@ -8,7 +8,7 @@ import pytest
 import states
 from numpy.testing import assert_allclose
 
-from course_lib.config import BertConfig
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 
 P = 0.3

@@ -10,9 +10,11 @@ from backends import NUMPY
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
-from course_lib.config import BertConfig, TransformerConfig, UnsupportedConfigError
+from course_lib.checkpoints.weights import CheckpointError
+from course_lib.errors import UnsupportedConfigError
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
-from course_lib.weights import CheckpointError
+from course_lib.models.transformer import TransformerConfig
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=1, n_heads=3, d_ff=10, max_len=7)
 

@@ -8,7 +8,7 @@ from backends import BACKENDS
 from numpy.testing import assert_array_equal
 
 from course_lib import masks
-from course_lib.config import BertConfig
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 
 IDS = np.array([[4, 2, 7, 9], [0, 3, 7, 7], [7, 7, 7, 7]])

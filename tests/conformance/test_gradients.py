@@ -9,8 +9,8 @@ import states
 from backends import NUMPY, TENSORFLOW, TORCH, cotangent
 from numpy.testing import assert_allclose
 
-from course_lib.config import BertConfig
 from course_lib.masks import causal_mask, padding_mask
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 
 B, T, S, D_MODEL, H, D_FF = 2, 4, 5, 6, 3, 10

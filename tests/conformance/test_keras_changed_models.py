@@ -10,9 +10,10 @@ from keras_models import error
 from numpy.testing import assert_allclose
 
 import course_lib.tensorflow as lib
-from course_lib.config import BertConfig, TransformerConfig
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
-from course_lib.tensorflow.training import make_optimizer
+from course_lib.models.transformer import TransformerConfig
+from course_lib.tensorflow.training.classifier import make_optimizer
 
 # Keras's own, of NumPy 2, while it writes weights
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")

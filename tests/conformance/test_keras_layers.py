@@ -14,10 +14,11 @@ from keras_models import ROUNDING, error
 from numpy.testing import assert_allclose
 
 import course_lib.tensorflow as lib
-from course_lib.config import BertConfig, TransformerConfig
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
-from course_lib.tensorflow.bert import BertEmbeddings, MaskedLMHead
-from course_lib.tensorflow.training import embed
+from course_lib.models.transformer import TransformerConfig
+from course_lib.tensorflow.models.bert import BertEmbeddings, MaskedLMHead
+from course_lib.tensorflow.training.classifier import embed
 
 # Keras's own, of NumPy 2, while it writes weights
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
@@ -49,9 +50,9 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "LSTMCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4], WIDE[:, 1, :4]))),
     "LearnedPositions": ((6, 9, 0.5), (X,)),
     "MultiHeadAttention": ((6, 3, 0.1, lib.rotary(lib.fused_attention), 1, 4, False, 0.5, 7.0), (X, WIDE, WIDE)),
-    "RNN": ((6, 4, "lstm", True, lib.fused), (X, MASK[:, 0, 0])),
+    "RNN": ((6, 4, "lstm", True, lib.run_fused), (X, MASK[:, 0, 0])),
     "RNNCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4],))),
-    "Seq2Seq": ((13, 11, 4, 6, "lstm", "additive", 0.1, 5, "luong", lib.unrolled), (IDS, TARGETS)),
+    "Seq2Seq": ((13, 11, 4, 6, "lstm", "additive", 0.1, 5, "luong", lib.run_unrolled), (IDS, TARGETS)),
     "SinusoidalPositions": ((6, 9), (X,)),
     "TimeModulation": ((6, 3, 2.0), (X, WIDE[..., 0])),
     "Transformer": ((TRANSFORMER, lib.fused_attention), (IDS, TARGETS)),
@@ -319,7 +320,7 @@ def test_decoding_in_half_precision(decoder):
 @pytest.mark.parametrize("policy", ["mixed_float16", "float16"])
 def test_parts_outside_of_a_call_in_half_precision(policy):
     """Cells run by the functions themselves, and scores in two steps."""
-    for run in (lib.fused, lib.unrolled):
+    for run in (lib.run_fused, lib.run_unrolled):
         outputs, state = run(lib.LSTMCell(6, 4, dtype=policy), X)
         assert outputs.dtype == state[0].dtype == tf.float16
     for kind in (lib.GeneralScore, lib.AdditiveScore, lib.DotScore):

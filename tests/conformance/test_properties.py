@@ -5,8 +5,8 @@ import pytest
 import states
 from numpy.testing import assert_allclose
 
-from course_lib.config import BertConfig
 from course_lib.masks import causal_mask, padding_mask
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 
 B, H, T, S, D = 2, 3, 5, 7, 4

@@ -28,7 +28,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "both ways"])
-@pytest.mark.parametrize("run", ["unrolled", "fused"])
+@pytest.mark.parametrize("run", ["run_unrolled", "run_fused"])
 @pytest.mark.parametrize("case", CALLS)
 def test_network(backend, case, run, bidirectional):
     x, mask, state, exception, message = CALLS[case]

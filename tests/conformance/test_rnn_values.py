@@ -14,7 +14,7 @@ from test_gradients import compare
 B, T, D_IN, D = 3, 5, 4, 6
 KINDS = pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
 DIRECTIONS = pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "both ways"])
-RUNS = pytest.mark.parametrize("run", ["unrolled", "fused"])
+RUNS = pytest.mark.parametrize("run", ["run_unrolled", "run_fused"])
 CELLS = {"rnn": "RNNCell", "gru": "GRUCell", "lstm": "LSTMCell"}
 N_STATES = {"rnn": 1, "gru": 1, "lstm": 2}
 
@@ -32,7 +32,7 @@ def scattered_mask():
     return np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [1, 0, 1, 0, 1]], dtype=bool)
 
 
-def build(backend, kind, bidirectional=False, run="unrolled", seed=0):
+def build(backend, kind, bidirectional=False, run="run_unrolled", seed=0):
     state = states.random_state(states.rnn(kind, D_IN, D, bidirectional), seed)
     return backend.make("RNN", D_IN, D, kind, bidirectional, run=backend.function(run), state=state), state
 

@@ -8,14 +8,14 @@ import pytest
 import states
 from backends import BACKENDS, NUMPY
 
-from course_lib.config import BertConfig
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 
 KERAS = {"training", "name", "dtype", "trainable"}  # Keras's own arguments, which its layers take beside ours
 CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
 MODULES = [
-    "alignment", "attention", "positional", "losses", "encoder", "decoder", "translator", "bert", "rnn", "seq2seq",
-    "state",
+    "alignment", "attention", "positions", "losses", "encoder", "decoder", "rnn", "state",
+    "models.transformer", "models.bert", "models.seq2seq",
 ]  # fmt: skip
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",

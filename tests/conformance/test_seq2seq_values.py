@@ -23,7 +23,7 @@ def shapes_of(kind="gru", how="additive", order="bahdanau"):
     return states.seq2seq(V_SOURCE, V_TARGET, D_MODEL, D, kind, how, order)
 
 
-def build(backend, kind="gru", how="additive", order="bahdanau", run="fused"):
+def build(backend, kind="gru", how="additive", order="bahdanau", run="run_fused"):
     state = states.random_state(shapes_of(kind, how, order), scale=0.7)
     arguments = (V_SOURCE, V_TARGET, D_MODEL, D, kind, how)
     return backend.make("Seq2Seq", *arguments, order=order, run=backend.function(run), state=state), state
@@ -88,7 +88,7 @@ def test_teacher_forcing(backend, kind, how, order):
 @pytest.mark.parametrize("order, how", [("bahdanau", "additive"), ("luong", "general"), ("bahdanau", None)])
 @KINDS
 def test_both_ways_to_run_give_the_same(backend, kind, how, order):
-    unrolled, fused = (build(backend, kind, how, order, run)[0] for run in ("unrolled", "fused"))
+    unrolled, fused = (build(backend, kind, how, order, run)[0] for run in ("run_unrolled", "run_fused"))
     expected = backend.call(unrolled, SOURCE, TARGET)
     assert_allclose(backend.call(fused, SOURCE, TARGET).logits, expected.logits, **backend.tolerance)
 

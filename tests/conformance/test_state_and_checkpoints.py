@@ -10,11 +10,12 @@ from backends import BACKENDS
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
-from course_lib.config import BertConfig, TransformerConfig
+from course_lib.checkpoints.weights import CheckpointError
 from course_lib.data import cache
 from course_lib.errors import UnsupportedConfigError
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
-from course_lib.weights import CheckpointError
+from course_lib.models.transformer import TransformerConfig
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_classes=3)
 IDS = np.array([[2, 5, 12, 1, 7], [9, 4, 4, 0, 0]])
@@ -382,7 +383,7 @@ def test_a_transformer_is_saved_and_loaded_as_any_model(backend, tmp_path, share
 
 def test_the_transformer_that_ships_is_found_by_its_name(backend):
     translator = backend.lib.load_translator()
-    model = backend.lib.Transformer.from_pretrained("tatoeba-es-en")
+    model = backend.lib.Transformer.from_pretrained("translator-es-en")
     assert model.config == translator.model.config
     ours, theirs = backend.lib.get_state(model), backend.lib.get_state(translator.model)
     assert all(np.array_equal(ours[name], value) for name, value in theirs.items()) and len(ours) == len(theirs)

@@ -11,8 +11,8 @@ import tensorflow as tf
 from backends import TENSORFLOW
 from numpy.testing import assert_allclose
 
-from course_lib.config import BertConfig
 from course_lib.masks import padding_mask
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7)

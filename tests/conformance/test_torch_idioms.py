@@ -19,13 +19,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import course_lib.numpy
 import course_lib.torch as lib
-from course_lib.batching import PairBatch
-from course_lib.config import BertConfig, TransformerConfig
-from course_lib.models.blocks import BlockConfig
-from course_lib.outputs import EncoderOutput
-from course_lib.torch import training, translation
-from course_lib.torch.data import data_loader
-from course_lib.weights import CheckpointError
+from course_lib.batches.pairs import PairBatch
+from course_lib.checkpoints.weights import CheckpointError
+from course_lib.models.bert import BertConfig
+from course_lib.models.blocks import BlockConfig, EncoderOutput
+from course_lib.models.transformer import TransformerConfig
+from course_lib.torch.training import classifier as classifier_training
+from course_lib.torch.training import next_token
+from course_lib.torch.training.loader import data_loader
 
 BLOCK = BlockConfig(6, 3, 8)
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
@@ -434,8 +435,8 @@ def test_ids_may_be_read_backwards():
         lambda source, target, rows: lib.cross_entropy(torch.ones(2, 3, 11), target, pad_id=4).loss,
         lambda source, target, rows: lib.padding_mask(source, 4),
         lambda source, target, rows: next(iter(data_loader([PairBatch(source, target, rows)]))).source,
-        lambda source, target, rows: torch.tensor(list(translation.evaluate(model, [(source, target)]))),
-        lambda source, target, rows: training.train_step(
+        lambda source, target, rows: torch.tensor(list(next_token.evaluate(model, [(source, target)]))),
+        lambda source, target, rows: classifier_training.train_step(
             copy.deepcopy(classifier), torch.optim.SGD(classifier.parameters()), source, rows
         ),
     ]
@@ -460,7 +461,7 @@ def test_ids_may_be_read_backwards():
 def test_a_batch_of_no_sequences(kind, bidirectional):
     x, mask = torch.zeros(0, 4, 3), torch.ones(0, 4, dtype=torch.bool)
     for given in (None, mask):
-        found = [lib.RNN(3, 5, kind, bidirectional, run)(x, given) for run in (lib.unrolled, lib.fused)]
+        found = [lib.RNN(3, 5, kind, bidirectional, run)(x, given) for run in (lib.run_unrolled, lib.run_fused)]
         shapes = [[part.shape for part in (output.outputs, *output.state)] for output in found]
         assert shapes[0] == shapes[1] and shapes[0][0] == (0, 4, 10 if bidirectional else 5)
 
@@ -474,9 +475,9 @@ def test_every_part_has_its_mode_again_after_an_evaluation(mode):
     )  # fmt: skip
     ids, pairs = list(SOURCE.numpy()), [(SOURCE.numpy(), TARGET.numpy())]
     for model, part, use in [
-        (classifier, "bert", lambda: training.predict(classifier, ids)),
-        (classifier.bert, "encoder", lambda: training.embed(classifier.bert, ids)),
-        (translator, "encoder", lambda: translation.evaluate(translator, pairs)),
+        (classifier, "bert", lambda: classifier_training.predict(classifier, ids)),
+        (classifier.bert, "encoder", lambda: classifier_training.embed(classifier.bert, ids)),
+        (translator, "encoder", lambda: next_token.evaluate(translator, pairs)),
         (translator, "decoder", lambda: translator.next_logits(SOURCE)(TARGET)),
         (recurrent, "encoder", lambda: recurrent.next_logits(SOURCE)(TARGET)),
     ]:
@@ -499,7 +500,7 @@ def test_decoding_does_not_visit_the_modules_of_a_model_in_evaluation_mode(monke
 
 def test_a_text_of_padding_alone_is_embedded_as_zeros():
     model = lib.BertModel(BertConfig(9, 8, 1, 2, 12, max_len=9, pad_id=4))
-    found = training.embed(model, [np.array([1, 2, 3]), np.array([4, 4])])
+    found = classifier_training.embed(model, [np.array([1, 2, 3]), np.array([4, 4])])
     assert not found[1].any() and found[0].all()
 
 
@@ -531,7 +532,7 @@ def test_ids_are_looked_at_on_the_cpu_alone():
     with pytest.raises(ValueError, match="source_ids must lie in"):
         model(SOURCE + 9, TARGET)
     source, target = (SOURCE + 9).to("meta"), TARGET.to("meta")
-    for call in (model.to("meta"), lib.Seq2Seq(9, 11, 4, 6, run=lib.unrolled).to("meta")):
+    for call in (model.to("meta"), lib.Seq2Seq(9, 11, 4, 6, run=lib.run_unrolled).to("meta")):
         with Operations() as operations:
             assert call(source, target)[0].is_meta
             lib.cross_entropy(torch.zeros(2, 2, 9, device="meta"), target)

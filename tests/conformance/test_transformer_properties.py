@@ -7,8 +7,8 @@ from backends import NUMPY, TENSORFLOW, TORCH
 from numpy.testing import assert_allclose
 from test_transformer_values import SIZES, SOURCE, TARGET, config_of
 
-from course_lib.config import TransformerConfig
 from course_lib.models.blocks import BlockConfig
+from course_lib.models.transformer import TransformerConfig
 
 KINDS = {
     "paper": {},

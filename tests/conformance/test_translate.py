@@ -10,15 +10,17 @@ import pytest
 import states
 from backends import BACKENDS, NUMPY, TENSORFLOW, TORCH
 
-from course_lib import data, translate
-from course_lib.config import BertConfig, TransformerConfig
+from course_lib import data
+from course_lib.checkpoints.weights import CheckpointError
 from course_lib.data.registry import UnknownNameError
-from course_lib.decoding import beam_search, greedy
+from course_lib.decoding import translator as translate
+from course_lib.decoding.search import beam_search, greedy
+from course_lib.decoding.translator import Translator, save_translator
 from course_lib.models import transformer as models
-from course_lib.subwords import SubwordTokenizer
-from course_lib.tokenization import Tokenizer
-from course_lib.translate import Translator, save_translator
-from course_lib.weights import CheckpointError
+from course_lib.models.bert import BertConfig
+from course_lib.models.transformer import TransformerConfig
+from course_lib.text.bpe import BytePairEncoding
+from course_lib.text.wordpiece import WordPiece
 
 SPANISH = [
     "Hace frío.", "Hace mucho calor hoy.", "¿Quién es ella?", "No lo sé.", "Tom quiere comer.",
@@ -41,7 +43,7 @@ def short(monkeypatch):
 def tokenizers():
     """For Spanish, for English, and for both; the first two are of different sizes."""
     texts = {"source": (SPANISH, 90), "target": (ENGLISH, 80), "shared": ([*SPANISH, *ENGLISH], 120)}
-    return {name: SubwordTokenizer.train(text, size, lower=False) for name, (text, size) in texts.items()}
+    return {name: BytePairEncoding.train(text, size, lower=False) for name, (text, size) in texts.items()}
 
 
 def config_of(source, target, **changes):
@@ -139,7 +141,7 @@ def test_a_translation_that_does_not_end_is_cut(monkeypatch):
         def next_logits(self, source):
             return lambda ids: limits.append(ids.shape) or np.tile(np.arange(60.0), (len(ids), 1))
 
-    tokenizer = SubwordTokenizer.train(SPANISH, 60)
+    tokenizer = BytePairEncoding.train(SPANISH, 60)
     for text in ("Tom", SPANISH[-1]):
         limits.clear()
         (ids,) = tokenizer.encode(text)
@@ -181,7 +183,7 @@ class ByLength:
 
 def test_alpha_decides_between_short_and_long():
     """One token has 0.4, and a second one 0.6 * 0.6: equation 14 of Wu et al. 2016 by hand."""
-    tokenizer = SubwordTokenizer.train(SPANISH, 60)
+    tokenizer = BytePairEncoding.train(SPANISH, 60)
     end = tokenizer.end_id
     translator = Translator(ByLength({29: 1.0}, {end: 0.4, 30: 0.6}, {end: 0.6, 31: 0.4}), tokenizer, tokenizer)
     short, long = (tokenizer.decode(np.array(ids)) for ids in ([29], [29, 30]))
@@ -192,7 +194,7 @@ def test_alpha_decides_between_short_and_long():
 
 @pytest.mark.parametrize("width", [1, 4])
 def test_a_text_never_becomes_nothing(width):
-    tokenizer = SubwordTokenizer.train(SPANISH, 60)
+    tokenizer = BytePairEncoding.train(SPANISH, 60)
     translator = Translator(ByLength({tokenizer.end_id: 0.9, 29: 0.1}, {tokenizer.end_id: 1.0}), tokenizer, tokenizer)
     assert translator("Tom", width=width) == tokenizer.decode(np.array([29])) != ""
 
@@ -377,7 +379,7 @@ def test_an_unknown_name_when_nothing_ships(backend, tmp_path, monkeypatch, exis
         (tmp_path / "translators").mkdir()
     with pytest.raises(FileNotFoundError, match="there is no translator 'x-to-y': give a folder"):
         backend.lib.load_translator("x-to-y")
-    with pytest.raises(FileNotFoundError, match="no translator 'tatoeba-es-en'"):
+    with pytest.raises(FileNotFoundError, match="no translator 'translator-es-en'"):
         backend.lib.load_translator()
 
 
@@ -401,7 +403,7 @@ def changed_config(**changes):
 
 def of_another_size(side):
     def change(folder):
-        SubwordTokenizer.train(SPANISH, 60).save(folder / f"{side}_tokenizer.json")
+        BytePairEncoding.train(SPANISH, 60).save(folder / f"{side}_tokenizer.json")
 
     return change
 
@@ -509,7 +511,7 @@ def test_weights_of_another_model_are_not_saved(backend, folder, copy, tokenizer
 def test_an_unknown_name_is_one_kind_of_error_everywhere(backend):
     """Some expect a ValueError, others a FileNotFoundError: it is both, whoever is asked."""
     for ask in (
-        backend.lib.load_translator, backend.lib.BertModel.from_pretrained, Tokenizer.from_pretrained, data.fetch,
+        backend.lib.load_translator, backend.lib.BertModel.from_pretrained, WordPiece.from_pretrained, data.fetch,
         data.resolve,
     ):  # fmt: skip
         with pytest.raises(UnknownNameError, match="'no-such-thing'") as found:

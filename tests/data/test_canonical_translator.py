@@ -7,7 +7,7 @@ import pytest
 
 import course_lib.tensorflow
 import course_lib.torch
-from course_lib.data import translation
+from course_lib.data import sentence_pairs
 
 RECIPE = Path(__file__).parents[2] / "notebooks" / "results" / "07-training-a-translator.py"
 SENTENCE = "este é um problema que temos que resolver."
@@ -28,8 +28,8 @@ def parts(place):
     for part, some in (("train", names[:64]), ("dev", names[64:72]), ("test", names[72:])):
         files |= {f"pt.{part}": lines(PORTUGUESE, some), f"en.{part}": lines(ENGLISH, some)}
     place(files)
-    pairs = translation.load("ted-pt-en", progress=False)
-    return translation.split(pairs, validation=4, test=8, natural_test=4)
+    pairs = sentence_pairs.load("ted-pt-en", progress=False)
+    return sentence_pairs.split(pairs, validation=4, test=8, natural_test=4)
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def test_the_tutorials_sentence_is_translated_in_both_frameworks(parts, recipe, 
 
 def test_the_default_is_the_tutorials_model_on_the_courses_corpus(recipe, monkeypatch):
     asked = []
-    monkeypatch.setattr(recipe.translation, "load", lambda corpus: asked.append(corpus) or corpus)
-    monkeypatch.setattr(recipe.translation, "split", lambda pairs: pairs)
+    monkeypatch.setattr(recipe.sentence_pairs, "load", lambda corpus: asked.append(corpus) or corpus)
+    monkeypatch.setattr(recipe.sentence_pairs, "split", lambda pairs: pairs)
     monkeypatch.setattr(recipe, "make", lambda *arguments, **options: asked.append((arguments, options)) or {})
     recipe.main([])
     recipe.main(["--corpus", "ted-pt-en", "--to", "my-translator", "--epochs", "0.5"])
     es, whole = "tatoeba-es-en", {"epochs": recipe.EPOCHS}
     assert asked == [
-        es, ((recipe.SHIPPED / es, es, es), whole),
+        es, ((recipe.SHIPPED / "translator-es-en", es, es), whole),
         "ted-pt-en", ((Path("my-translator"), "ted-pt-en", "ted-pt-en"), {"epochs": 0.5}),
     ]  # fmt: skip

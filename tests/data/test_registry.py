@@ -64,7 +64,7 @@ def test_real_checkpoint_is_the_model_that_the_registry_describes(monkeypatch):
 
 def test_importing_the_data_modules_loads_no_framework():
     code = (
-        "import sys, course_lib.data.reviews, course_lib.data.hub, course_lib.tokenization\n"
+        "import sys, course_lib.data.reviews, course_lib.data.sources.hub, course_lib.text.wordpiece\n"
         "heavy = {'torch', 'tensorflow', 'keras', 'transformers', 'huggingface_hub', 'pyarrow', 'pandas'}\n"
         "sys.exit(', '.join(heavy & set(sys.modules)) or None)"
     )

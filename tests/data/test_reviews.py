@@ -6,7 +6,8 @@ from toys import sha256
 
 from course_lib.data import DataError, reviews
 from course_lib.data.registry import REGISTRY
-from course_lib.data.reviews import Reviews, same_text, split
+from course_lib.data.reviews import Reviews, split
+from course_lib.data.splitting import same_text
 
 
 @pytest.fixture(scope="module", params=["rotten-tomatoes", "imdb"])

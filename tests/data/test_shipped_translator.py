@@ -10,12 +10,12 @@ import pytest
 import course_lib.numpy
 import course_lib.tensorflow
 import course_lib.torch
-from course_lib.data import translation
-from course_lib.translate import SHIPPED
-from course_lib.translation_metrics import bleu
+from course_lib.data import sentence_pairs
+from course_lib.decoding.translator import SHIPPED
+from course_lib.evaluation.bleu import bleu
 
 ROOT = Path(__file__).parents[2]
-FOLDER = SHIPPED / "tatoeba-es-en"
+FOLDER = SHIPPED / "translator-es-en"
 SENTENCE = "este es un problema que tenemos que resolver."
 
 
@@ -28,7 +28,7 @@ def figures():
 @pytest.fixture(scope="module")
 def split():
     """The sentences it was trained on, and those it was not."""
-    return translation.split(translation.load("tatoeba-es-en"))
+    return sentence_pairs.split(sentence_pairs.load("tatoeba-es-en"))
 
 
 def test_it_says_the_same_in_every_framework(split):

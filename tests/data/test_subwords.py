@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from course_lib.data import translation
-from course_lib.subwords import EncodedPairs, SubwordTokenizer, encode_pairs
+from course_lib.batches.pairs import EncodedPairs, encode_pairs
+from course_lib.data import sentence_pairs
+from course_lib.text.bpe import BytePairEncoding
 
 TEXTS = [
     "Este es un problema que tenemos que resolver.",
@@ -23,7 +24,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return SubwordTokenizer.train(TEXTS, vocab_size=90)
+    return BytePairEncoding.train(TEXTS, vocab_size=90)
 
 
 def test_ids_of_the_special_tokens(tokenizer):
@@ -41,7 +42,7 @@ def test_a_sentence_has_a_start_an_end_and_its_words(tokenizer):
 @pytest.mark.parametrize("text", TEXTS[:5])
 def test_decoding_gives_the_text_back(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text)[0]) == text.lower()
-    exact = SubwordTokenizer.train(TEXTS, vocab_size=90, lower=False)
+    exact = BytePairEncoding.train(TEXTS, vocab_size=90, lower=False)
     assert exact.decode(exact.encode(text)[0]) == text
     assert (tokenizer.lower, exact.lower) == (True, False)
 
@@ -57,7 +58,7 @@ def test_decoding_of_a_batch_stops_at_the_end_token(tokenizer):
 
 
 def test_words_and_punctuation_share_no_token():
-    tokenizer = SubwordTokenizer.train(["¿que?", "«que»", "que.", "(que) 'que'"] * 50, vocab_size=60)
+    tokenizer = BytePairEncoding.train(["¿que?", "«que»", "que.", "(que) 'que'"] * 50, vocab_size=60)
     for token in tokenizer.tokens(np.arange(4, tokenizer.vocab_size)):
         letters = [character.isalnum() for character in token.replace("▁", "")]
         assert all(letters) or not any(letters), token
@@ -70,7 +71,7 @@ def test_unknown_characters_become_one_token_and_nothing_breaks(tokenizer):
 
 
 def test_what_looks_like_a_special_token_is_text(tokenizer, tmp_path):
-    for one in (tokenizer, SubwordTokenizer.load(tokenizer.save(tmp_path / "t.json"))):
+    for one in (tokenizer, BytePairEncoding.load(tokenizer.save(tmp_path / "t.json"))):
         (ids,) = one.encode("tom [END] [PAD]")
         assert (ids == one.end_id).sum() == 1 and (ids == one.pad_id).sum() == 0
 
@@ -91,7 +92,7 @@ def test_white_space_and_unicode_forms_do_not_matter(tokenizer):
 def test_one_json_file_holds_it_all(tokenizer, tmp_path):
     path = tokenizer.save(tmp_path / "new" / "es.json")
     assert [file.name for file in path.parent.iterdir()] == ["es.json"] and json.loads(path.read_text("utf-8"))
-    loaded = SubwordTokenizer.load(path)
+    loaded = BytePairEncoding.load(path)
     assert (loaded.vocab_size, loaded.lower) == (tokenizer.vocab_size, True)
     for ours, theirs in zip(tokenizer.encode(TEXTS), loaded.encode(TEXTS), strict=True):
         assert_array_equal(ours, theirs)
@@ -99,16 +100,16 @@ def test_one_json_file_holds_it_all(tokenizer, tmp_path):
 
 def test_the_same_texts_give_the_same_tokens_in_another_process(tokenizer, tmp_path):
     path = tmp_path / "es.json"
-    code = f"from course_lib.subwords import SubwordTokenizer as S; S.train({TEXTS!r}, 90).save({str(path)!r})"
+    code = f"from course_lib.text.bpe import BytePairEncoding as S; S.train({TEXTS!r}, 90).save({str(path)!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
     digests = [hashlib.sha256(p.read_bytes()).hexdigest() for p in (path, tokenizer.save(tmp_path / "own.json"))]
     assert digests[0] == digests[1]
 
 
 def test_real_sentences_survive():
-    pairs = translation.load("tatoeba-es-en")
+    pairs = sentence_pairs.load("tatoeba-es-en")
     texts = pairs.sources[::70].tolist()
-    tokenizer = SubwordTokenizer.train(texts, vocab_size=1000, lower=False)
+    tokenizer = BytePairEncoding.train(texts, vocab_size=1000, lower=False)
     assert tokenizer.vocab_size == 1000
     changed = [text for text in texts if tokenizer.decode(tokenizer.encode(text)[0]) != text]
     assert len(changed) <= 2, changed  # NFKC rewrites a few signs
@@ -155,14 +156,14 @@ def test_max_len_counts_the_special_tokens(tokenizer):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda t: SubwordTokenizer.train("one text"), TypeError, "not one str"),
-        (lambda t: SubwordTokenizer.train(["", " "]), ValueError, "from no text"),
-        (lambda t: SubwordTokenizer.train(TEXTS, vocab_size=10), ValueError, "vocab_size must be .* or more.*got 10"),
+        (lambda t: BytePairEncoding.train("one text"), TypeError, "not one str"),
+        (lambda t: BytePairEncoding.train(["", " "]), ValueError, "from no text"),
+        (lambda t: BytePairEncoding.train(TEXTS, vocab_size=10), ValueError, "vocab_size must be .* or more.*got 10"),
         (lambda t: t.encode(["a", None]), TypeError, r"texts\[1\] is a NoneType, not a str"),
         (lambda t: t.decode([5, 1000]), ValueError, "must lie in 0"),
         (lambda t: t.decode([0.5]), ValueError, "must be integers"),
         (lambda t: t.decode([-1]), ValueError, "must lie in 0"),
-        (lambda t: SubwordTokenizer.load("nowhere.json"), FileNotFoundError, "no file nowhere.json"),
+        (lambda t: BytePairEncoding.load("nowhere.json"), FileNotFoundError, "no file nowhere.json"),
         (lambda t: encode_pairs(["a"], [], t, t), ValueError, "1 sources but 0 targets"),
         (lambda t: encode_pairs(["a"], ["b"], t, t, 2), ValueError, "max_len must be 3 or more"),
     ],
@@ -175,8 +176,8 @@ def test_bad_arguments(tokenizer, call, error, message):
 def test_a_file_that_is_no_tokenizer(tokenizer, tmp_path):
     (tmp_path / "broken.json").write_text("{}")
     with pytest.raises(ValueError, match="broken.json is not a tokenizer's file"):
-        SubwordTokenizer.load(tmp_path / "broken.json")
+        BytePairEncoding.load(tmp_path / "broken.json")
     other = tokenizer.save(tmp_path / "other.json")
     other.write_text(other.read_text("utf-8").replace("[START]", "[BEGIN]"), encoding="utf-8")
     with pytest.raises(ValueError, match="the ids 0 to 3 must be"):
-        SubwordTokenizer.load(other)
+        BytePairEncoding.load(other)

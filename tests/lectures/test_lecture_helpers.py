@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from course_lib import plotting
-from course_lib.show import progress
+from course_lib.lecture import plotting
+from course_lib.lecture.show import progress
 
 
 def test_a_heatmap_has_a_row_for_each_query_and_a_column_for_each_key():

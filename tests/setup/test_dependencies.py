@@ -111,9 +111,9 @@ def test_the_workflow_tests_every_python_that_is_promised():
 
 
 def test_the_package_holds_what_ships_and_no_training_under_way():
-    build, training = PYPROJECT["tool"]["hatch"]["build"], "/course_lib/translators/*/training/"
+    build, training = PYPROJECT["tool"]["hatch"]["build"], "/course_lib/pretrained/*/training/"
     assert build["targets"]["wheel"]["packages"] == ["course_lib"]  # with all files in it
     assert build["exclude"] == [training]
     ignored = (ROOT / ".gitignore").read_text().splitlines()
-    assert [line for line in ignored if "translators" in line] == [training]
+    assert [line for line in ignored if "pretrained" in line] == [training]
     assert not any(line.endswith((".json", ".md", ".safetensors")) for line in ignored)

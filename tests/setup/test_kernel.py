@@ -1,4 +1,4 @@
-"""``python -m course_lib.kernel``: which GPUs it finds, what it registers, and that such a kernel starts."""
+"""``python -m course_lib.lecture.kernel``: which GPUs it finds, what it registers, and that such a kernel starts."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from course_lib import kernel
+from course_lib.lecture import kernel
 
 ONE = "0, GPU-8c2f1a, NVIDIA H200, 143771"
 TWO = ONE + "\n1, GPU-11d0aa, NVIDIA RTX 6000, Ada, [N/A]"
@@ -196,7 +196,7 @@ def test_the_registered_kernel_starts_and_carries_its_environment(smi, tmp_path,
 
 def test_the_command_line_imports_no_framework(tmp_path):
     code = (
-        "import sys; from course_lib.kernel import main; "
+        "import sys; from course_lib.lecture.kernel import main; "
         f"main(['register', '--prefix', {str(tmp_path)!r}]); "
         "sys.exit(any(name in sys.modules for name in ('torch', 'tensorflow', 'keras')))"
     )

@@ -17,12 +17,12 @@ PROJECT, HATCH = PYPROJECT["project"], PYPROJECT["tool"]["hatch"]["build"]["targ
 # All that may be missing. What stands here and imports without its extra fails, as does the reverse.
 NEEDS = {
     "course_lib.torch": ("torch", "torch"),
-    "course_lib.torch.training": ("torch", "torch"),
+    "course_lib.torch.training.classifier": ("torch", "torch"),
     "course_lib.tensorflow": ("tensorflow", "tensorflow"),
-    "course_lib.tensorflow.translation": ("tensorflow", "tensorflow"),
-    "course_lib.plotting": ("lectures", "matplotlib"),
-    "course_lib.show": ("lectures", "IPython"),
-    "course_lib.baselines": ("lectures", "sklearn"),
+    "course_lib.tensorflow.training.next_token": ("tensorflow", "tensorflow"),
+    "course_lib.lecture.plotting": ("lectures", "matplotlib"),
+    "course_lib.lecture.show": ("lectures", "IPython"),
+    "course_lib.evaluation.baselines": ("lectures", "sklearn"),
     "course_lib.grading.restore": ("lab", "nbformat"),
 }
 
@@ -82,7 +82,7 @@ def test_the_library_is_light():
 
 def test_every_module_imports_or_says_which_extra_it_needs(alone):
     names = [*modules(), *(name for name in NEEDS if name not in modules())]
-    assert {"course_lib.numpy.translator", "course_lib.data.cache", "course_lib.tokenization"} < set(names)
+    assert {"course_lib.numpy.models.transformer", "course_lib.data.cache", "course_lib.text.wordpiece"} < set(names)
     code = "import importlib\nfor name in %r:\n    try:\n        importlib.import_module(name)\n"
     code += "    except ImportError as error:\n        print(name, error, sep='|')\n"
     done = alone(code % names)

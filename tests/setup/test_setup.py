@@ -409,7 +409,8 @@ def test_make_runs_in_such_a_folder(checkout, target):
     (prefix / "bin" / "python").write_text("#!/bin/sh\n[ \"$1\" = -c ] || printf '%s\\n' \"$0\" \"$@\"\n")
     make = [shutil.which("make"), "--no-print-directory", *target.split()]
     said = subprocess.check_output(make, cwd=checkout.folder, env=checkout.environ, text=True).splitlines()
-    wanted = {"lint": {"ruff"}, "bench": {"tests/benchmarks/run.py"}, "lab": {"course_lib.kernel", ".ci/lab.py"}}
+    kernel, lab = "course_lib.lecture.kernel", ".ci/lab.py"
+    wanted = {"lint": {"ruff"}, "bench": {"tests/benchmarks/run.py"}, "lab": {kernel, lab}}
     script = wanted[target.split()[0]]
     assert said.count(str(prefix / "bin" / "python")) == len(script)
     assert script < set(said)

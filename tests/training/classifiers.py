@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import torch
 
 import course_lib.tensorflow
-import course_lib.tensorflow.training
+import course_lib.tensorflow.training.classifier
 import course_lib.torch
-import course_lib.torch.training
-from course_lib.config import BertConfig
+import course_lib.torch.training.classifier
+from course_lib.models.bert import BertConfig
 
 CONFIG = BertConfig(
     vocab_size=40,

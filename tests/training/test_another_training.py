@@ -9,9 +9,9 @@ import torch
 import translators
 from numpy.testing import assert_allclose, assert_array_equal
 
-from course_lib.checkpoints import read_training, write_training
-from course_lib.config import TransformerConfig
-from course_lib.weights import CheckpointError
+from course_lib.checkpoints.weights import CheckpointError
+from course_lib.models.transformer import TransformerConfig
+from course_lib.training.resume import read_training, write_training
 
 
 @pytest.fixture(params=["torch", "tensorflow"])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.baselines import frozen_features, majority, tfidf
+from course_lib.evaluation.baselines import frozen_features, majority, tfidf
 
 GOOD, BAD = "a warm and moving film", "a cold and boring film"
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from course_lib.batching import Batches, check_examples, head_and_tail, padded
+from course_lib.batches.texts import Batches, check_examples
+from course_lib.text.padding import head_and_tail, padded
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 import translators
 from numpy.testing import assert_allclose
 
-from course_lib.checkpoints import read_training
-from course_lib.run import Limits, Run
-from course_lib.saving import Saving
-from course_lib.training import Evaluation
+from course_lib.training.history import Evaluation
+from course_lib.training.resume import read_training
+from course_lib.training.run import Limits, Run
+from course_lib.training.saving import Saving
 
 NAN = float("nan")
 
@@ -104,7 +104,7 @@ def test_fine_tuning_that_diverges_says_so(examples):
 
 
 def test_kerass_training_is_ended_by_the_callback():
-    progress = importlib.import_module("course_lib.tensorflow.training").Progress(3, show=False)
+    progress = importlib.import_module("course_lib.tensorflow.training.classifier").Progress(3, show=False)
     progress.on_train_batch_end(0, {"loss": 1.0})
     with pytest.raises(FloatingPointError, match=SAYS_SO.replace(r"\d+", "2")):
         progress.on_train_batch_end(1, {"loss": NAN})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import translators
 
-from course_lib.checkpoints import FILE, read_training, write_training
+from course_lib.training.resume import FILE, read_training, write_training
 
 ROOM = 16 * 1024  # bytes; a training here takes some 60,000
 
@@ -104,6 +104,6 @@ def test_a_folder_that_cannot_be_is_an_error_before_the_training(tmp_path):
         pytest.fail("the training has begun")
 
     with pytest.raises(OSError, match=r"no training can be saved there.*file/folder"):
-        importlib.import_module("course_lib.torch.translation").train(
+        importlib.import_module("course_lib.torch.training.next_token").train(
             translators.build("torch"), batches, steps=1, checkpoint=tmp_path / "file" / "folder", progress=False
         )

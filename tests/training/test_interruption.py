@@ -14,8 +14,8 @@ import translators
 from numpy.testing import assert_allclose, assert_array_equal
 from resume_process import train as process_train
 
-from course_lib.checkpoints import FILE, read_training
-from course_lib.interruption import Interruption
+from course_lib.training.interruption import Interruption
+from course_lib.training.resume import FILE, read_training
 
 HERE = Path(__file__).parent
 
@@ -116,7 +116,8 @@ def test_an_interruption_in_the_middle_of_an_update_waits_for_its_end(tmp_path):
     model.register_forward_hook(interrupt)
     settings = {"rate": 3e-3, "checkpoint": tmp_path, "save_every": 1e9, "progress": False}
     with pytest.raises(KeyboardInterrupt):
-        importlib.import_module("course_lib.torch.translation").train(model, translators.batches(), steps=9, **settings)
+        training = importlib.import_module("course_lib.torch.training.next_token")
+        training.train(model, translators.batches(), steps=9, **settings)
     assert len(calls) == 3 and read_training(tmp_path)[1]["step"] == 3 and not model.training
 
 
@@ -177,6 +178,6 @@ def test_the_mode_is_put_right_when_an_error_comes_out(examples):
         model.train(mode)
         with pytest.raises(OSError, match="gone"):
             held_out = Interrupting(translators.batches()(0), 1, lambda: Failing(range(9))[7])
-            translation = importlib.import_module("course_lib.torch.translation")
+            translation = importlib.import_module("course_lib.torch.training.next_token")
             translation.evaluate(model, (held_out[i] for i in range(3)))
         assert model.training == mode

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from course_lib.metrics import accuracy, accuracy_difference, mcnemar
+from course_lib.evaluation.classification import accuracy, accuracy_difference, mcnemar
 
 
 def test_wilson_interval_of_a_worked_example():

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-import course_lib.run
-import course_lib.tensorflow.translation
-import course_lib.torch.translation
-from course_lib.bar import Bar
-from course_lib.run import Limits, Run
-from course_lib.saving import Saving
-from course_lib.training import Evaluation
-from course_lib.weights import CheckpointError
+import course_lib.tensorflow.training.next_token
+import course_lib.torch.training.next_token
+import course_lib.training.run
+from course_lib.checkpoints.weights import CheckpointError
+from course_lib.training.bar import Bar
+from course_lib.training.history import Evaluation
+from course_lib.training.run import Limits, Run
+from course_lib.training.saving import Saving
 
 
 def test_the_documented_loop_runs_as_it_stands():
-    tests = doctest.DocTestFinder().find(course_lib.run, "run")
+    tests = doctest.DocTestFinder().find(course_lib.training.run, "run")
     results = [doctest.DocTestRunner().run(test) for test in tests]
     assert sum(result.attempted for result in results) >= 8 and not any(result.failed for result in results)
 
@@ -92,6 +92,6 @@ def test_an_end_is_needed(limits):
 
 
 def test_both_frameworks_loops_stand_on_one_screen():
-    for module in (course_lib.torch.translation, course_lib.tensorflow.translation):
+    for module in (course_lib.torch.training.next_token, course_lib.tensorflow.training.next_token):
         source = inspect.getsource(module.train)
         assert source[source.rindex('"""') :].count("\n") <= 50

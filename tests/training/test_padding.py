@@ -8,8 +8,9 @@ import pytest
 import translators
 from numpy.testing import assert_allclose
 
-from course_lib.batching import PairBatches
-from course_lib.config import BertConfig, TransformerConfig
+from course_lib.batches.pairs import PairBatches
+from course_lib.models.bert import BertConfig
+from course_lib.models.transformer import TransformerConfig
 
 PAD = 5
 FRAMEWORKS = ["torch", "tensorflow"]

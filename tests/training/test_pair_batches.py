@@ -6,11 +6,14 @@ import tensorflow as tf
 import torch
 from numpy.testing import assert_array_equal
 
-import course_lib.tensorflow.data
-import course_lib.torch.data
-from course_lib.batching import PairBatch, PairBatches
+import course_lib.tensorflow.training.loader
+import course_lib.torch.training.loader
+from course_lib.batches.pairs import PairBatch, PairBatches
 
-LOADERS = {"torch": course_lib.torch.data.data_loader, "tensorflow": course_lib.tensorflow.data.data_loader}
+LOADERS = {
+    "torch": course_lib.torch.training.loader.data_loader,
+    "tensorflow": course_lib.tensorflow.training.loader.data_loader,
+}
 
 
 @pytest.fixture

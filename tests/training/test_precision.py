@@ -12,11 +12,11 @@ import torch
 import translators
 from numpy.testing import assert_allclose, assert_array_equal
 
-from course_lib.batching import Batches
-from course_lib.training import teacher_forcing
+from course_lib.batches.texts import Batches
+from course_lib.training.examples import teacher_forcing
 
 MIXED = ("cpu", torch.bfloat16)
-translation = importlib.import_module("course_lib.torch.translation")
+translation = importlib.import_module("course_lib.torch.training.next_token")
 
 
 def test_autocast_around_a_training_is_autocast_around_each_step():
@@ -97,7 +97,7 @@ def policy(name):
 @pytest.mark.parametrize(("name", "stops"), [("mixed_float16", [5, 9]), ("mixed_bfloat16", [9])])
 def test_keras_policies_train_and_are_resumed(tmp_path, name, stops):
     """In pieces for float16, which has a state of its own: the scale of the loss."""
-    training = importlib.import_module("course_lib.tensorflow.translation")
+    training = importlib.import_module("course_lib.tensorflow.training.next_token")
     held_out = translators.batches(20, seed=5)(0)
     settings = {"rate": 1e-2, "validate_every": 4, "progress": False, "max_norm": 0.5}
     for steps in stops:
@@ -115,7 +115,7 @@ def test_keras_policies_train_and_are_resumed(tmp_path, name, stops):
 
 def test_float16_scales_its_loss_and_clips_the_gradient_as_it_is_without():
     """A step of plain gradient descent shows the size of a gradient, which Adam hides."""
-    training = importlib.import_module("course_lib.tensorflow.translation")
+    training = importlib.import_module("course_lib.tensorflow.training.next_token")
     batch = teacher_forcing(translators.batches()(0)[0])
     in_float32 = translators.build("torch", "transformer")
     before = translators.LIBRARIES["torch"].get_state(in_float32)

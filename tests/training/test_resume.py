@@ -14,8 +14,8 @@ import translators
 from numpy.testing import assert_allclose, assert_array_equal
 from resume_process import train
 
-from course_lib.checkpoints import FILE, read_training, write_training
-from course_lib.weights import CheckpointError
+from course_lib.checkpoints.weights import CheckpointError
+from course_lib.training.resume import FILE, read_training, write_training
 
 HERE = Path(__file__).parent
 STEPS = 30
@@ -147,7 +147,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("course_lib.checkpoints.os.fsync", full)
+    monkeypatch.setattr("course_lib.training.resume.os.fsync", full)
     with pytest.raises(OSError, match="no space"):
         write_training(tmp_path, {"a": np.zeros(3)}, {"step": 2})
     assert read_training(tmp_path)[1] == {"step": 1}
@@ -181,7 +181,7 @@ def test_the_same_validation_data_in_another_form(tmp_path, kind):
 
 
 def test_another_padding_is_refused(tmp_path):
-    framework, run = "torch", importlib.import_module("course_lib.torch.translation").train
+    framework, run = "torch", importlib.import_module("course_lib.torch.training.next_token").train
     settings = {"checkpoint": tmp_path, "progress": False}
     for pad_id in (0, 22):
         model = translators.LIBRARIES[framework].Seq2Seq(23, 23, 12, 12, pad_id=pad_id)
@@ -225,7 +225,7 @@ def test_other_frozen_parameters_are_refused(framework, tmp_path, frozen):
 @pytest.mark.parametrize("parts", [("model", "model"), (None, "model"), ("output", "model"), ("model", None)])
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # PyTorch looks itself
 def test_a_training_goes_on_whether_compiled_or_not(tmp_path, parts):
-    run = importlib.import_module("course_lib.torch.translation").train
+    run = importlib.import_module("course_lib.torch.training.next_token").train
     arguments = {"rate": 3e-3, "progress": False}
 
     def losses(steps, part, folder):
@@ -262,7 +262,7 @@ class Averaging(translators.TorchSketch):
 
 
 def test_buffers_are_saved_and_belong_to_the_best(tmp_path):
-    run = importlib.import_module("course_lib.torch.translation").train
+    run = importlib.import_module("course_lib.torch.training.next_token").train
     arguments = {"progress": False, "validation": held_out(), "validate_every": 1}
 
     def averages(stops, folder, rate):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from course_lib.schedules import warmup_then_inverse_root, warmup_then_linear_decay
+from course_lib.training.schedules import warmup_then_inverse_root, warmup_then_linear_decay
 
 
 def test_values():

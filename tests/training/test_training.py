@@ -9,12 +9,12 @@ from classifiers import CONFIG, build
 from numpy.testing import assert_allclose, assert_array_equal
 from torch.nn import functional as F
 
-import course_lib.tensorflow.training
-import course_lib.torch.training
-from course_lib.batching import Batches
-from course_lib.config import BertConfig
+import course_lib.tensorflow.training.classifier
+import course_lib.torch.training.classifier
+from course_lib.batches.texts import Batches
 from course_lib.masks import padding_mask
-from course_lib.schedules import warmup_then_linear_decay
+from course_lib.models.bert import BertConfig
+from course_lib.training.schedules import warmup_then_linear_decay
 
 
 def test_both_frameworks_take_the_same_path(examples):
@@ -158,5 +158,6 @@ def test_no_epochs(framework, examples):
 
 @pytest.mark.parametrize("name", ["train", "predict", "embed"])
 def test_the_same_call_in_both_frameworks(name):
-    ours, theirs = (getattr(m, name) for m in (course_lib.torch.training, course_lib.tensorflow.training))
+    modules = course_lib.torch.training.classifier, course_lib.tensorflow.training.classifier
+    ours, theirs = (getattr(module, name) for module in modules)
     assert inspect.signature(ours) == inspect.signature(theirs)

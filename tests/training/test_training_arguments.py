@@ -9,12 +9,14 @@ import translators
 from numpy.testing import assert_allclose, assert_array_equal
 
 import course_lib.tensorflow
-from course_lib.bar import Bar
-from course_lib.batching import Batches, PairBatches, padded
-from course_lib.config import TransformerConfig
-from course_lib.outputs import MaskedLMOutput
-from course_lib.run import Limits, Run
-from course_lib.training_checks import settings_of
+from course_lib.batches.pairs import PairBatches
+from course_lib.batches.texts import Batches
+from course_lib.models.bert import MaskedLMOutput
+from course_lib.models.transformer import TransformerConfig
+from course_lib.text.padding import padded
+from course_lib.training.arguments import settings_of
+from course_lib.training.bar import Bar
+from course_lib.training.run import Limits, Run
 
 NAN, INF = float("nan"), float("inf")
 
@@ -204,7 +206,7 @@ def test_a_training_with_lora_is_not_saved_but_has_its_best(tmp_path):
     for variable, value in zip(model.trainable_variables, before, strict=True):
         assert_array_equal(variable.numpy(), value)
     history = train("tensorflow", model=model, validation=held_out)
-    found = course_lib.tensorflow.translation.evaluate(model, held_out)
+    found = course_lib.tensorflow.training.next_token.evaluate(model, held_out)
     assert_allclose(found.nll, history.best.nll, rtol=1e-5)
 
 

@@ -12,7 +12,7 @@ import translators
 from numpy.testing import assert_allclose
 from torch.nn import functional as F
 
-from course_lib.schedules import warmup_then_inverse_root
+from course_lib.training.schedules import warmup_then_inverse_root
 
 SETTINGS = {"rate": 3e-3, "progress": False}
 

@@ -9,8 +9,9 @@ import torch
 import translators
 from numpy.testing import assert_array_equal
 
-from course_lib.batching import Batches, PairBatches
-from course_lib.config import TransformerConfig
+from course_lib.batches.pairs import PairBatches
+from course_lib.batches.texts import Batches
+from course_lib.models.transformer import TransformerConfig
 
 SOURCE, TARGET = np.array([[3, 4, 5], [6, 7, 0]]), np.array([[1, 3, 2], [1, 4, 2]])
 

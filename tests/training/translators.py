@@ -7,15 +7,15 @@ import torch
 from torch import nn
 
 import course_lib.tensorflow
-import course_lib.tensorflow.translation
+import course_lib.tensorflow.training.next_token
 import course_lib.torch
-import course_lib.torch.translation
-from course_lib.batching import padded
-from course_lib.config import TransformerConfig
+import course_lib.torch.training.next_token
 from course_lib.masks import padding_mask
+from course_lib.models.bert import MaskedLMOutput
 from course_lib.models.blocks import BlockConfig
-from course_lib.outputs import MaskedLMOutput
+from course_lib.models.transformer import TransformerConfig
 from course_lib.tensorflow.layers import dense, embedding
+from course_lib.text.padding import padded
 
 VOCABULARY, D = 23, 12
 START, END = 1, 2

@@ -5,8 +5,9 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from course_lib.config import BertConfig, TransformerConfig
+from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from course_lib.models.transformer import TransformerConfig
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -1,4 +1,4 @@
-"""course_lib.config: BertConfig and the border to config.json."""
+"""course_lib.models.bert: BertConfig and the border to config.json."""
 
 import dataclasses
 import json
@@ -6,7 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from course_lib.config import BertConfig, TransformerConfig, UnsupportedConfigError
+from course_lib.errors import UnsupportedConfigError
+from course_lib.models.bert import BertConfig
+from course_lib.models.transformer import TransformerConfig
 
 SETTINGS = {
     "model_type": "bert", "vocab_size": 50, "hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 4,

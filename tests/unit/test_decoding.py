@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
-from course_lib.decoding import beam_search, greedy, next_probabilities, sample
+from course_lib.decoding.search import beam_search, greedy, next_probabilities, sample
 
 PAD, END, START, V = 0, 1, 2, 5
 

@@ -16,10 +16,11 @@ import pytest
 from writers import WRITERS, contents
 
 import course_lib
-from course_lib import files, weights
-from course_lib.checkpoints import write_training
+from course_lib import files
+from course_lib.checkpoints import weights
+from course_lib.checkpoints.weights import CheckpointError, read_checkpoint, write_checkpoint
 from course_lib.files import replacing
-from course_lib.weights import CheckpointError, read_checkpoint, write_checkpoint
+from course_lib.training.resume import write_training
 
 ROOT = Path(course_lib.__file__).parent
 SCRIPT = Path(__file__).with_name("writers.py")
@@ -161,7 +162,7 @@ def test_processes_that_save_and_read_at_once(tmp_path):
     """Four write the same folder again and again; whoever reads finds a whole model each time."""
     code = (
         "import sys, numpy as np\n"
-        "from course_lib.weights import write_checkpoint\n"
+        "from course_lib.checkpoints.weights import write_checkpoint\n"
         "for i in range(40):\n"
         "    write_checkpoint(sys.argv[1], {'v': [sys.argv[2], i]}, {'a': np.array([int(sys.argv[2]), i])})\n"
     )
@@ -256,13 +257,13 @@ def test_every_writer_on_a_full_disk(tmp_path):
 
 # what writes without `replacing`, and why it may
 ALLOWED = {
-    "data/wheels.py _extract": "into a folder that is moved into the cache when it is whole",
-    "data/archive.py download": "into a folder that is moved into the cache when it is whole",
-    "data/archive.py _download": "into a folder that is moved into the cache when it is whole",
+    "data/sources/wheel.py _extract": "into a folder that is moved into the cache when it is whole",
+    "data/sources/archive.py download": "into a folder that is moved into the cache when it is whole",
+    "data/sources/archive.py _download": "into a folder that is moved into the cache when it is whole",
     "data/cache.py _write_stamp": "beside its place, then renamed; a stamp that is lost costs a look at the files",
     "grading/contain.py _descriptor_silenced": "the null device",
-    "checkpoints.py write_training": "beside its place, then renamed",
-    "checkpoints.py prepare_folder": "a probe that goes at once",
+    "training/resume.py write_training": "beside its place, then renamed",
+    "training/resume.py prepare_folder": "a probe that goes at once",
 }
 
 
@@ -293,5 +294,5 @@ def test_nobody_writes_in_any_other_way():
     for path in sorted(ROOT.rglob("*.py")):
         for where, line in unguarded(ast.parse(path.read_text(encoding="utf-8"))):
             found.setdefault(f"{path.relative_to(ROOT)} {where}", []).append(line)
-    assert "data/wheels.py _extract" in found, "the walk finds those that may"
+    assert "data/sources/wheel.py _extract" in found, "the walk finds those that may"
     assert not set(found) - set(ALLOWED), {name: found[name] for name in set(found) - set(ALLOWED)}

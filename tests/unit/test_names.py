@@ -1,10 +1,10 @@
-"""course_lib.names: a table of names in both directions, for families other than BERT, too."""
+"""course_lib.checkpoints.names: a table of names in both directions, for families other than BERT, too."""
 
 import numpy as np
 import pytest
 
+from course_lib.checkpoints.names import Renames
 from course_lib.errors import CheckpointError
-from course_lib.names import Renames
 
 T5 = Renames({
     "shared.weight": "embedding.weight",

@@ -1,6 +1,8 @@
-"""course_lib.outputs: the fields of what the models return."""
+"""course_lib.models: the fields of what the models return."""
 
-from course_lib import outputs
+from course_lib.models import bert, blocks, transformer
+
+OUTPUTS = {**vars(blocks), **vars(bert), **vars(transformer)}
 
 
 def test_fields():
@@ -18,11 +20,11 @@ def test_fields():
         ),
         "LossOutput": ("loss", "nll", "n_tokens"),
     }  # fmt: skip
-    assert {name: getattr(outputs, name)._fields for name in fields} == fields
+    assert {name: OUTPUTS[name]._fields for name in fields} == fields
     for name in fields:
-        assert getattr(outputs, name).__doc__.strip(), name
+        assert OUTPUTS[name].__doc__.strip(), name
 
 
 def test_an_output_unpacks_like_a_tuple():
-    context, weights = outputs.AttentionOutput("context", "weights")
+    context, weights = blocks.AttentionOutput("context", "weights")
     assert (context, weights) == ("context", "weights")

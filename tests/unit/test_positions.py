@@ -1,4 +1,4 @@
-"""course_lib.positions: the sinusoids of the paper."""
+"""course_lib.models.position_tables: the sinusoids of the paper."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from course_lib.positions import harmonics, rotary_rates, sinusoidal_table
+from course_lib.models.position_tables import harmonics, rotary_rates, sinusoidal_table
 
 
 def test_hand_calculated_values():

@@ -1,4 +1,4 @@
-"""course_lib.show: the library's source as a lecture shows it, and the numbers that prose quotes."""
+"""course_lib.lecture.show: the library's source as a lecture shows it, and the numbers that prose quotes."""
 
 import ast
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from course_lib import masks
-from course_lib.config import BertConfig
+from course_lib.lecture.show import claims, show
+from course_lib.models.bert import BertConfig
 from course_lib.numpy import MultiHeadAttention
-from course_lib.show import claims, show
 
 
 def test_a_function_without_its_docstring():

@@ -1,10 +1,10 @@
-"""course_lib.config: TransformerConfig and its presets."""
+"""course_lib.models.transformer: TransformerConfig and its presets."""
 
 import dataclasses
 
 import pytest
 
-from course_lib.config import PRESETS, TransformerConfig
+from course_lib.models.transformer import PRESETS, TransformerConfig
 
 
 def test_the_paper_by_default():

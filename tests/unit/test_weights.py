@@ -1,4 +1,4 @@
-"""course_lib.weights: the rename table in both directions, strict matching, files."""
+"""course_lib.checkpoints.weights: the rename table in both directions, strict matching, files."""
 
 import json
 import subprocess
@@ -12,13 +12,8 @@ from safetensors import serialize_file
 from safetensors.numpy import save_file
 
 import course_lib
+from course_lib.checkpoints.weights import CheckpointError, match, read_checkpoint, write_checkpoint
 from course_lib.models.bert import BERT, RENAMES
-from course_lib.weights import (
-    CheckpointError,
-    match,
-    read_checkpoint,
-    write_checkpoint,
-)
 
 # written out from the names of a real file, not from the table
 PAIRS = {
@@ -209,7 +204,7 @@ def test_bfloat16_is_read_where_nothing_knows_the_type(tmp_path):
     code = (
         "import sys\n"
         "for name in ('ml_dtypes', 'tensorflow', 'torch', 'jax'): sys.modules[name] = None\n"
-        "from course_lib.weights import read_checkpoint\n"
+        "from course_lib.checkpoints.weights import read_checkpoint\n"
         f"state = read_checkpoint({str(tmp_path)!r})[1]\n"
         "print(state['a'].dtype, state['a'].shape, state['a'].ravel().tolist(), state['b'].tolist())\n"
     )

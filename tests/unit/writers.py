@@ -14,18 +14,19 @@ import numpy as np
 from tokenizers import Tokenizer as FastTokenizer
 from tokenizers import models, normalizers
 
-from course_lib.config import BertConfig, TransformerConfig
+from course_lib.checkpoints.weights import write_checkpoint
+from course_lib.decoding.translator import Translator, save_translator
+from course_lib.models.bert import BertConfig
+from course_lib.models.transformer import TransformerConfig
 from course_lib.numpy import BertModel, Transformer, get_state
-from course_lib.subwords import SubwordTokenizer
-from course_lib.tokenization import SPECIAL_TOKENS, Tokenizer
-from course_lib.translate import Translator, save_translator
-from course_lib.weights import write_checkpoint
+from course_lib.text.bpe import BytePairEncoding
+from course_lib.text.wordpiece import SPECIAL_TOKENS, WordPiece
 
 SMALL, LARGE = 1, 60  # times the size
 
 
 def learned(size):
-    return SubwordTokenizer.train(
+    return BytePairEncoding.train(
         [f"{a}{b}{c}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"], 30 + 5 * size
     )
 
@@ -46,7 +47,7 @@ def wordpieces(folder, size):
     words = [*SPECIAL_TOKENS, *(f"word{i}" for i in range(10 * size))]
     fast = FastTokenizer(models.WordPiece({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
     fast.normalizer = normalizers.BertNormalizer()
-    return Tokenizer(fast).save_pretrained(folder)
+    return WordPiece(fast).save_pretrained(folder)
 
 
 WRITERS = {
@@ -54,8 +55,8 @@ WRITERS = {
     "a long config.json": lambda folder, size: write_checkpoint(folder, {"a": "a" * 400 * size}, {"a": np.zeros(1)}),
     "save_pretrained": bert,
     "save_translator": translator,
-    "SubwordTokenizer.save": lambda folder, size: learned(size).save(folder / "tokenizer.json"),
-    "Tokenizer.save_pretrained": wordpieces,
+    "BytePairEncoding.save": lambda folder, size: learned(size).save(folder / "tokenizer.json"),
+    "WordPiece.save_pretrained": wordpieces,
 }
 
 

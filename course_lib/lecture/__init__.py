@@ -1,0 +1,1 @@
+"""What a notebook needs and no model: listings, figures, kernels."""

@@ -1,0 +1,136 @@
+"""BERT (Devlin et al. 2018): embeddings, the encoder, and the heads for its pretraining and for classification."""
+
+import numpy as np
+
+from course_lib.checks import check_mask_of_ids, check_segments
+from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutput, MaskedLMOutput
+from course_lib.numpy.attention import attention
+from course_lib.numpy.encoder import Encoder
+from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module, checked_ids
+from course_lib.numpy.positions import LearnedPositions
+from course_lib.numpy.pretrained import Checkpoint
+from course_lib.numpy.state import get_state, set_state
+
+
+class BertEmbeddings(Module):
+    """Token + segment + learned position, then a layer normalisation (section 3, figure 2)."""
+
+    def __init__(self, config: BertConfig):
+        self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
+        self.token = Embedding(config.vocab_size, config.d_model, config.init_std)
+        self.segment = Embedding(config.n_segments, config.d_model, config.init_std)
+        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
+        self.norm = LayerNorm(config.d_model, config.norm_eps)
+
+    def __call__(self, ids, segments=None):
+        """ids and segments (B, T) -> (B, T, d_model)."""
+        ids = checked_ids("ids", ids, self.vocab_size)
+        segments = np.zeros_like(ids) if segments is None else checked_ids("segments", segments, self.n_segments)
+        check_segments(segments.shape, ids.shape)
+        return self.norm(self.position(self.token(ids) + self.segment(segments)))
+
+
+class BertModel(Checkpoint, Module):
+    """The encoder with its pooler.
+
+    Parameters
+    ----------
+    config : sizes
+    attention : the attention function, `attention` or `fused_attention`
+    pooler : whether to build the pooler, tanh of a linear layer on the first token
+    """
+
+    family = BERT
+    architecture = "BertModel"
+    unused = ("head.", "classifier.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
+        self.config = config
+        self.embeddings = BertEmbeddings(config)
+        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.pooler = Linear(config.d_model, config.d_model) if pooler else None
+        _initialise(self, config.init_std)
+
+    def __call__(self, ids, mask=None, segments=None, return_layers=False):
+        """Encode a batch.
+
+        Parameters
+        ----------
+        ids : integers, shape (B, T)
+        mask : boolean, broadcastable to (B, H, T, T), True = may attend; see `masks.padding_mask`
+        segments : 0 for the first sentence and 1 for the second, shape (B, T); all 0 when None
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        BertOutput : last_hidden (B, T, d_model), pooled (B, d_model), hidden, weights.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary, a sequence over max_len, wrong shapes.
+        TypeError : ids that are not integers, a mask that is not boolean.
+        """
+        x = self.embeddings(ids, segments=segments)
+        check_mask_of_ids(mask, x.shape[:2])
+        last_hidden, hidden, weights = self.encoder(x, mask=mask, return_layers=return_layers)
+        pooled = None if self.pooler is None else np.tanh(self.pooler(last_hidden[:, 0]))
+        return BertOutput(last_hidden, pooled, hidden, weights)
+
+
+class MaskedLMHead(Module):
+    """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
+
+    def __init__(self, config: BertConfig):
+        self.transform = Linear(config.d_model, config.d_model)
+        self.activation = ACTIVATIONS[config.activation]
+        self.norm = LayerNorm(config.d_model, config.norm_eps)
+        self.bias = np.zeros(config.vocab_size)
+        _initialise(self, config.init_std)
+
+    def __call__(self, x, table):
+        """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
+        return self.norm(self.activation(self.transform(x))) @ table.T + self.bias
+
+
+class BertForMaskedLM(Checkpoint, Module):
+    """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
+
+    family = BERT
+    architecture = "BertForMaskedLM"
+    unused = ("pooler.", "classifier.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention):
+        self.config = config
+        self.bert = BertModel(config, attention, pooler=False)
+        self.head = MaskedLMHead(config)
+
+    def __call__(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
+        last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return MaskedLMOutput(self.head(last_hidden, self.bert.embeddings.token.weight), hidden, weights)
+
+
+class BertForSequenceClassification(Checkpoint, Module):
+    """BERT with a linear classifier on the pooled first token (section 4.1)."""
+
+    family = BERT
+    architecture = "BertForSequenceClassification"
+    unused = ("head.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention):
+        self.config = config
+        self.bert = BertModel(config, attention)
+        self.classifier = Linear(config.d_model, config.n_classes)
+        _initialise(self.classifier, config.init_std)
+
+    def __call__(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
+        _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return ClassifierOutput(self.classifier(pooled), hidden, weights)
+
+
+def _initialise(module, std):
+    """Draw every matrix afresh: BERT starts from a narrow normal distribution."""
+    matrices = {name: value for name, value in get_state(module).items() if value.ndim == 2}
+    fresh = {name: np.random.normal(0.0, std, value.shape) for name, value in matrices.items()}
+    set_state(module, fresh, partial=True)

@@ -1,0 +1,150 @@
+"""BERT (Devlin et al. 2018): embeddings, the encoder, and the heads for its pretraining and for classification."""
+
+import keras
+import tensorflow as tf
+
+from course_lib.checks import check_mask_of_ids, check_segments
+from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutput, MaskedLMOutput
+from course_lib.tensorflow.attention import attention
+from course_lib.tensorflow.encoder import ACTIVATIONS, Encoder
+from course_lib.tensorflow.fitting import Fittable
+from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, layer_norm, table_of
+from course_lib.tensorflow.positions import LearnedPositions
+from course_lib.tensorflow.pretrained import Checkpoint
+from course_lib.tensorflow.serialization import Portable
+
+
+class BertEmbeddings(Portable, keras.layers.Layer):
+    """Token + segment + learned position, then a layer normalisation (section 3, figure 2)."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
+        self.token = embedding(config.vocab_size, config.d_model, config.init_std)
+        self.segment = embedding(config.n_segments, config.d_model, config.init_std)
+        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
+        self.norm = layer_norm(config.d_model, config.norm_eps)
+        self.dropout = keras.layers.Dropout(config.dropout)
+
+    def call(self, ids, segments=None):
+        """ids and segments (B, T) -> (B, T, d_model)."""
+        ids = checked_ids("ids", ids, self.vocab_size)
+        segments = tf.zeros_like(ids) if segments is None else checked_ids("segments", segments, self.n_segments)
+        check_segments(segments.shape, ids.shape)
+        return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
+
+
+class BertModel(Checkpoint, Fittable, ExplicitMask, keras.Model):
+    """The encoder with its pooler.
+
+    Parameters
+    ----------
+    config : sizes
+    attention : the attention function, `attention` or `fused_attention`
+    pooler : whether to build the pooler, tanh of a linear layer on the first token
+    """
+
+    family = BERT
+    architecture = "BertModel"
+    unused = ("head.", "classifier.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
+        super().__init__()
+        self.config = config
+        self.embeddings = BertEmbeddings(config)
+        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.pooler = dense(config.d_model, config.d_model) if pooler else None
+        _initialise(self, config.init_std)
+
+    def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
+        """Encode a batch.
+
+        Parameters
+        ----------
+        ids : integers, shape (B, T)
+        mask : boolean, broadcastable to (B, H, T, T), True = may attend; see `masks.padding_mask`
+        segments : 0 for the first sentence and 1 for the second, shape (B, T); all 0 when None
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        BertOutput : last_hidden (B, T, d_model), pooled (B, d_model), hidden, weights.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary (when run eagerly; a compiled function cannot look), a sequence
+            over max_len, wrong shapes.
+        TypeError : ids that are not integers, a mask that is not boolean.
+        """
+        x = self.embeddings(ids, segments=segments)
+        check_mask_of_ids(mask, x.shape[:2])
+        last_hidden, hidden, weights = self.encoder(x, mask=mask, return_layers=return_layers)
+        pooled = None if self.pooler is None else tf.tanh(self.pooler(last_hidden[:, 0]))
+        return BertOutput(last_hidden, pooled, hidden, weights)
+
+
+class MaskedLMHead(Portable, keras.layers.Layer):
+    """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.transform = dense(config.d_model, config.d_model, config.init_std)
+        self.activation = ACTIVATIONS[config.activation]
+        self.norm = layer_norm(config.d_model, config.norm_eps)
+        self.bias = self.add_weight(shape=(config.vocab_size,), initializer="zeros", name="bias")
+
+    def call(self, x, table):
+        """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
+        return tf.einsum("btd,vd->btv", self.norm(self.activation(self.transform(x))), table) + self.bias
+
+
+class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
+    """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
+
+    family = BERT
+    architecture = "BertForMaskedLM"
+    unused = ("pooler.", "classifier.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config, attention, pooler=False)
+        self.head = MaskedLMHead(config)
+
+    def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
+        last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return MaskedLMOutput(self.head(last_hidden, table_of(self.bert.embeddings.token)), hidden, weights)
+
+
+class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Model):
+    """BERT with a linear classifier on the pooled first token (section 4.1).
+
+    Keras's own loop trains it too: `compile` with a loss that has `from_logits=True`, then `fit(ids, labels)`, or
+    `fit({"ids": ids, "segments": segments}, labels)`. In `fit`, `evaluate`, `predict` and `export` a mask that is not
+    given hides `config.pad_id`; a call with None hides nothing.
+    """
+
+    family = BERT
+    architecture = "BertForSequenceClassification"
+    unused = ("head.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config, attention)
+        self.dropout = keras.layers.Dropout(config.head_dropout)
+        self.classifier = dense(config.d_model, config.n_classes, config.init_std)
+
+    def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
+        """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
+        _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
+
+
+def _initialise(model, std):
+    """Draw every linear layer afresh: the encoder's own start is Glorot's, BERT's is a narrow normal."""
+    start = keras.initializers.RandomNormal(stddev=std)
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.Dense):
+            layer.kernel.assign(start(layer.kernel.shape))

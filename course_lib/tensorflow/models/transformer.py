@@ -1,0 +1,204 @@
+"""The Transformer as a translator (Vaswani et al. 2017, figure 1): embeddings, encoder, decoder, logits."""
+
+import math
+import operator
+
+import keras
+import tensorflow as tf
+
+from course_lib.checks import check_length, check_pairs
+from course_lib.masks import padding_mask
+from course_lib.models.blocks import LayerCache
+from course_lib.models.transformer import (
+    TRANSFORMER,
+    TransformerConfig,
+    TransformerMemory,
+    TransformerOutput,
+    TransformerState,
+)
+from course_lib.tensorflow.attention import attention
+from course_lib.tensorflow.decoder import Decoder
+from course_lib.tensorflow.decoding import NextLogits
+from course_lib.tensorflow.encoder import Encoder
+from course_lib.tensorflow.fitting import Fittable
+from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, table_of
+from course_lib.tensorflow.positions import LearnedPositions, SinusoidalPositions
+from course_lib.tensorflow.pretrained import Checkpoint
+from course_lib.tensorflow.state import set_state
+
+IDS = tf.TensorSpec((None, None), tf.int64)
+
+
+class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
+    """Encoder and decoder with their embeddings; the masks are made inside, from `config.pad_id`.
+
+    Fresh embeddings are normal with the standard deviation d_model^-0.5, so that multiplied by sqrt(d_model)
+    (section 3.4) they are of the size of the sinusoids; linear layers start from Glorot's uniform distribution.
+    Keras's own loop trains it too: `fit((source_ids, target_ids), labels)`, after `compile` with a loss of logits.
+
+    Parameters
+    ----------
+    config : sizes
+    attention : the attention function, `attention` or `fused_attention`
+    """
+
+    family, architecture = TRANSFORMER, "Transformer"
+
+    def __init__(self, config: TransformerConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        std = config.d_model**-0.5
+        self.source_embedding = embedding(config.source_vocab, config.d_model, std)
+        self.target_embedding = None
+        if not config.share_embeddings:
+            self.target_embedding = embedding(config.target_vocab, config.d_model, std)
+        self.source_position, self.target_position = _positions(config), _positions(config)
+        self.dropout = keras.layers.Dropout(config.dropout)
+        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.decoder = Decoder(config.n_layers, config.block, attention)
+        self.out_proj = None if config.tie_output else dense(config.d_model, config.target_vocab)
+        vars(self)["_decoding"] = ((), {})  # past Keras, which would count the weights twice
+
+    def call(self, source_ids, target_ids, return_layers=False, training=False):
+        """Predict each target token from the true ones before it (teacher forcing).
+
+        Parameters
+        ----------
+        source_ids : integers, shape (B, S)
+        target_ids : integers, shape (B, T): the start token, then the target without its last token
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        TransformerOutput : logits (B, T, target_vocab), of the token after each; the rest None unless return_layers.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary, wrong shapes, sequences over max_len.
+        TypeError : ids that are not integers.
+        """
+        source_ids = checked_ids("source_ids", source_ids, self.config.source_vocab)
+        target_ids = checked_ids("target_ids", target_ids, self.config.target_vocab)
+        check_pairs(source_ids.shape, target_ids.shape)
+        memory_mask = padding_mask(source_ids, self.config.pad_id)
+        encoded = self.encoder(self.embed_source(source_ids), mask=memory_mask, return_layers=return_layers)
+        mask = self.target_mask(target_ids)
+        x, memory = self.embed_target(target_ids), encoded.last_hidden
+        decoded = self.decoder(x, memory, mask=mask, memory_mask=memory_mask, return_layers=return_layers)
+        return TransformerOutput(self.predict_from(decoded.last_hidden), *encoded[1:], *decoded[1:])
+
+    def next_logits(self, source_ids, cached: bool = True):
+        """The logits of the next target token, for decoding: a `NextLogits` for the sources, integers (B, S)."""
+        return NextLogits(self, source_ids, cached)
+
+    def encode(self, source_ids):
+        """Read the source: integers (B, S) -> TransformerMemory; errors as for the call."""
+        ids = tf.cast(checked_ids("source_ids", source_ids, self.config.source_vocab), tf.int64)
+        self._check_room(ids.shape[1])
+        return self._compiled()["encode"](ids)
+
+    def start(self, memory):
+        """The state before the first target token, for a TransformerMemory."""
+        return self._compiled()["start"](memory)
+
+    def step(self, ids, state):
+        """Read new target tokens, integers (B, n) -> logits (B, target_vocab) of the one after them, the next state."""
+        ids = tf.cast(checked_ids("ids", ids, self.config.target_vocab), tf.int64)
+        if None not in (ids.shape[1], state.mask.shape[-1]):
+            self._check_room(state.mask.shape[-1] + ids.shape[1])
+        return self._compiled()["step"](ids, state)
+
+    def _compiled(self) -> dict:
+        """The functions of decoding, each traced once for all batches and lengths.
+
+        What changes the weights, such as `enable_lora` and `quantize`, makes them anew.
+        """
+        weights, functions = self._decoding
+        if len(weights) == len(self.weights) and all(map(operator.is_, weights, self.weights)):
+            return functions
+        mask = tf.TensorSpec((None, 1, 1, None), tf.bool)
+        memory = TransformerMemory(tf.TensorSpec((None, None, self.config.d_model), self.compute_dtype), mask)
+        heads = (None, self.config.n_heads, None, self.config.d_model // self.config.n_heads)
+        caches = (LayerCache(*4 * [tf.TensorSpec(heads, self.compute_dtype)]),) * self.config.n_layers
+
+        @tf.function(input_signature=[IDS])
+        def encode(ids):
+            mask = padding_mask(ids, self.config.pad_id)
+            return TransformerMemory(self.encoder(self.embed_source(ids), mask=mask).last_hidden, mask)
+
+        @tf.function(input_signature=[memory])
+        def start(memory):
+            return TransformerState(memory.mask, memory.mask[..., :0], self.decoder.start(memory.hidden))
+
+        @tf.function(input_signature=[IDS, TransformerState(mask, mask, caches)])
+        def step(ids, state):
+            mask = tf.concat([state.mask, padding_mask(ids, self.config.pad_id)], axis=-1)  # (B, 1, 1, t + n)
+            n_new, n_read = tf.shape(ids)[1], tf.shape(mask)[-1]
+            x, visible = self.embed_target(ids, n_read - n_new), mask & _past(n_new, n_read)
+            hidden, caches = self.decoder.step(x, state.caches, visible, state.memory_mask)
+            return self.predict_from(hidden[:, -1]), TransformerState(state.memory_mask, mask, caches)
+
+        functions = {"encode": encode, "start": start, "step": step}
+        vars(self)["_decoding"] = self.weights, functions
+        return functions
+
+    def _check_room(self, length):
+        if self.target_position is not None:  # the compiled functions do not know the length
+            check_length(length, self.config.max_len)
+
+    def embed_source(self, ids):
+        """ids (B, S) -> (B, S, d_model): embeddings times sqrt(d_model), with positions and dropout."""
+        return self.dropout(self._placed(self.source_embedding(ids), self.source_position))
+
+    def embed_target(self, ids, first=0):
+        """ids (B, T), the tokens from place `first` on -> (B, T, d_model), as `embed_source`."""
+        table = self.source_embedding if self.target_embedding is None else self.target_embedding
+        return self.dropout(self._placed(table(ids), self.target_position, first))
+
+    def target_mask(self, ids):
+        """Neither the future nor padding: ids (B, T) -> boolean (B, 1, T, T)."""
+        return padding_mask(ids, self.config.pad_id) & _past(tf.shape(ids)[1], tf.shape(ids)[1])
+
+    def predict_from(self, hidden):
+        """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""
+        if self.out_proj is not None:
+            return self.out_proj(hidden)
+        table = self.source_embedding if self.target_embedding is None else self.target_embedding
+        return tf.matmul(hidden, tf.cast(table_of(table), hidden.dtype), transpose_b=True)
+
+    def _placed(self, embedded, position, first=0):
+        embedded = embedded * math.sqrt(self.config.d_model)
+        return embedded if position is None else position(embedded, first=first)
+
+
+def _past(n_queries, n_keys):
+    """As `causal_mask`, of lengths that are known when the function runs: boolean (n_queries, n_keys)."""
+    places = tf.range(n_keys)
+    return places <= places[n_keys - n_queries :, None]
+
+
+def load_translator(name_or_folder="translator-es-en", attention=attention):
+    """A trained `Translator`, text in and text out: `load_translator()("Hace frío.")`.
+
+    Parameters
+    ----------
+    name_or_folder : "translator-es-en", Spanish to English, or a folder that `save_translator` wrote
+    attention : the attention function, `attention` or `fused_attention`
+
+    Raises
+    ------
+    FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
+    CheckpointError : a damaged file, or weights that do not fit the model.
+    """
+    from course_lib.decoding.translator import Translator, read_translator  # here: it needs packages that models do not
+
+    files = read_translator(name_or_folder)
+    model = Transformer(files.config, attention)
+    set_state(model, files.weights)
+    return Translator(model, files.source_tokenizer, files.target_tokenizer)
+
+
+def _positions(config):
+    if config.positions == "sinusoidal":
+        return SinusoidalPositions(config.d_model, config.max_len)
+    return LearnedPositions(config.d_model, config.max_len) if config.positions == "learned" else None

@@ -1,0 +1,1 @@
+"""Training in TensorFlow."""

@@ -1,0 +1,148 @@
+"""BERT (Devlin et al. 2018): embeddings, the encoder, and the heads for its pretraining and for classification."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from course_lib.checks import check_mask_of_ids, check_segments
+from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutput, MaskedLMOutput
+from course_lib.torch.attention import attention
+from course_lib.torch.encoder import ACTIVATIONS, Encoder
+from course_lib.torch.layers import checked_ids
+from course_lib.torch.positions import LearnedPositions
+from course_lib.torch.pretrained import Checkpoint
+
+
+class BertEmbeddings(nn.Module):
+    """Token + segment + learned position, then a layer normalisation (section 3, figure 2)."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
+        self.token = nn.Embedding(config.vocab_size, config.d_model)
+        self.segment = nn.Embedding(config.n_segments, config.d_model)
+        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, ids, segments=None):
+        """ids and segments (B, T) -> (B, T, d_model)."""
+        ids = checked_ids("ids", ids, self.vocab_size, device=self.token.weight.device)
+        if segments is None:
+            segments = torch.zeros_like(ids)
+        else:
+            segments = checked_ids("segments", segments, self.n_segments, device=ids.device)
+        check_segments(segments.shape, ids.shape)
+        return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
+
+
+class BertModel(Checkpoint, nn.Module):
+    """The encoder with its pooler.
+
+    Parameters
+    ----------
+    config : sizes
+    attention : the attention function, `attention` or `fused_attention`
+    pooler : whether to build the pooler, tanh of a linear layer on the first token
+    """
+
+    family = BERT
+    architecture = "BertModel"
+    unused = ("head.", "classifier.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
+        super().__init__()
+        self.config = config
+        self.embeddings = BertEmbeddings(config)
+        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
+        self.apply(lambda module: _initialise(module, config.init_std))
+
+    def forward(self, ids, mask=None, segments=None, return_layers=False):
+        """Encode a batch.
+
+        Parameters
+        ----------
+        ids : integers, shape (B, T)
+        mask : boolean, broadcastable to (B, H, T, T), True = may attend; see `masks.padding_mask`
+        segments : 0 for the first sentence and 1 for the second, shape (B, T); all 0 when None
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        BertOutput : last_hidden (B, T, d_model), pooled (B, d_model), hidden, weights.
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary (on a CPU and outside a compiled graph; elsewhere nobody looks), a
+            sequence over max_len or without a token, wrong shapes.
+        TypeError : ids that are not integers, a mask that is not boolean.
+        """
+        x = self.embeddings(ids, segments=segments)
+        check_mask_of_ids(mask, x.shape[:2])
+        last_hidden, hidden, weights = self.encoder(x, mask=mask, return_layers=return_layers)
+        pooled = None if self.pooler is None else torch.tanh(self.pooler(last_hidden[:, 0]))
+        return BertOutput(last_hidden, pooled, hidden, weights)
+
+
+class MaskedLMHead(nn.Module):
+    """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.transform = nn.Linear(config.d_model, config.d_model)
+        self.activation = ACTIVATIONS[config.activation]
+        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        self.apply(lambda module: _initialise(module, config.init_std))
+
+    def forward(self, x, table):
+        """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
+        return F.linear(self.norm(self.activation(self.transform(x))), table, self.bias)
+
+
+class BertForMaskedLM(Checkpoint, nn.Module):
+    """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
+
+    family = BERT
+    architecture = "BertForMaskedLM"
+    unused = ("pooler.", "classifier.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config, attention, pooler=False)
+        self.head = MaskedLMHead(config)
+
+    def forward(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
+        last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return MaskedLMOutput(self.head(last_hidden, self.bert.embeddings.token.weight), hidden, weights)
+
+
+class BertForSequenceClassification(Checkpoint, nn.Module):
+    """BERT with a linear classifier on the pooled first token (section 4.1)."""
+
+    family = BERT
+    architecture = "BertForSequenceClassification"
+    unused = ("head.", "qa_outputs.")
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = config
+        self.bert = BertModel(config, attention)
+        self.dropout = nn.Dropout(config.head_dropout)
+        self.classifier = nn.Linear(config.d_model, config.n_classes)
+        _initialise(self.classifier, config.init_std)
+
+    def forward(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
+        _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
+
+
+def _initialise(module, std):
+    if isinstance(module, (nn.Linear, nn.Embedding)):
+        nn.init.normal_(module.weight, std=std)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)

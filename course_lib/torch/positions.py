@@ -1,0 +1,148 @@
+"""Positions, since attention alone does not see order: added, turned into queries and keys, or modulating by time."""
+
+import torch
+from torch import nn
+
+from course_lib.checks import check_features, check_length, check_times
+from course_lib.models.position_tables import harmonics, made_by, rotary_rates, sinusoidal_table
+from course_lib.torch.layers import ComputedTable
+
+
+class SinusoidalPositions(ComputedTable):
+    """x + sinusoids of the position; nothing is learned.
+
+    Raises
+    ------
+    ValueError : an odd d_model.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 512):
+        super().__init__()
+        self.d_model, self.max_len = d_model, max_len
+        self.fill()
+
+    def compute(self):
+        return sinusoidal_table(self.max_len, self.d_model)
+
+    def forward(self, x, first=0):
+        """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""
+        check_features("x", x.shape, self.d_model)
+        check_length(first + x.shape[1], self.max_len)
+        return x + self.table[first : first + x.shape[1]].to(x.dtype)
+
+
+class LearnedPositions(nn.Module):
+    """x + one learned vector per position, as in BERT (Devlin et al. 2018, section 3).
+
+    Fresh vectors are normal with the standard deviation `std`.
+    """
+
+    def __init__(self, d_model: int, max_len: int = 512, std: float = 0.02):
+        super().__init__()
+        self.d_model, self.max_len = d_model, max_len
+        self.weight = nn.Parameter(std * torch.randn(max_len, d_model))
+
+    def forward(self, x, first=0):
+        """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""
+        check_features("x", x.shape, self.d_model)
+        check_length(first + x.shape[1], self.max_len)
+        return x + self.weight[first : first + x.shape[1]]
+
+
+def rotate(x, first: int = 0, base: float = 10000.0):
+    """Turn the pair of features (2i, 2i + 1) at position p by the angle p base^(-2i / d_head): rotary positions.
+
+    The product of a query and a key that are turned so depends on their distance and not on where they stand
+    (Su et al. 2021, section 3.2.2, eq. 34).
+
+    Parameters
+    ----------
+    x : shape (..., T, d_head)
+    first : the position of x[..., 0, :]
+    base : of the geometric series of angles
+
+    Returns
+    -------
+    Shape (..., T, d_head).
+
+    Raises
+    ------
+    ValueError : an odd d_head, or a base that is not positive.
+    """
+    rates = torch.as_tensor(rotary_rates(x.shape[-1], base), device=x.device)
+    angles = torch.arange(first, first + x.shape[-2], device=x.device)[:, None] * rates  # (T, d_head / 2)
+    even, odd, cos, sin = x[..., 0::2], x[..., 1::2], angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+
+
+def rotary(attention, base: float = 10000.0):
+    """An attention function that sees order: `attention` on queries and keys that were turned by their positions.
+
+    With more keys than queries, the queries are the last ones, as in `masks.causal_mask`: positions S - T to S - 1.
+    For self-attention only; the positions of two different sequences have nothing to do with each other.
+
+    Parameters
+    ----------
+    attention : an attention function
+    base : as for `rotate`
+
+    Returns
+    -------
+    A function of q (..., T, d_k), k (..., S, d_k), v (..., S, d_v) and what else `attention` takes.
+    """
+
+    @made_by(rotary, attention, base)
+    def rotated(q, k, v, mask=None, **options):
+        first = k.shape[-2] - q.shape[-2]
+        return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, **options)
+
+    return rotated
+
+
+class TimeModulation(nn.Module):
+    """scale(t) x + shift(t), where scale and shift are Fourier series of the time t: positions for irregular samples.
+
+    Feature-wise modulation (FiLM) by time, after Pimentel et al. 2023 (arXiv:2201.08482, temporal modulation): the
+    features sin(w t), cos(w t) at the frequencies w = 2 pi m / longest, m = 1 ... n_harmonics, are mapped linearly to
+    one scale and one shift per feature of x. The untrained map leaves scales near 1 and shifts near 0.
+
+    Parameters
+    ----------
+    d_model : features of x
+    n_harmonics : terms of the series
+    longest : the period of the first harmonic, in units of time; longer than the observed time, else it repeats
+
+    Raises
+    ------
+    ValueError : no harmonic, or a longest period that is not positive.
+    """
+
+    def __init__(self, d_model: int, n_harmonics: int = 16, longest: float = 1.0):
+        super().__init__()
+        self.d_model = d_model
+        self.rates = harmonics(n_harmonics, longest)  # no buffer: half precision would bend the angles
+        self.linear = nn.Linear(2 * n_harmonics, 2 * d_model)
+        with torch.no_grad():
+            self.linear.bias.zero_()[:d_model] = 1.0
+
+    def forward(self, x, times):
+        """Modulate by time.
+
+        Parameters
+        ----------
+        x : shape (B, T, d_model)
+        times : shape (B, T), in the units of `longest`
+
+        Returns
+        -------
+        Shape (B, T, d_model).
+
+        Raises
+        ------
+        ValueError : another shape.
+        """
+        check_times(x.shape, times.shape, self.d_model)
+        angles = times[..., None] * torch.as_tensor(self.rates, device=times.device)  # (B, T, n_harmonics)
+        modulation = self.linear(torch.cat([angles.sin(), angles.cos()], dim=-1).to(x.dtype))  # (B, T, 2 d_model)
+        scale, shift = modulation.chunk(2, dim=-1)
+        return scale * x + shift

@@ -1,0 +1,207 @@
+"""Fine-tuning a BERT classifier in PyTorch: an explicit loop over batches, and prediction."""
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+from tqdm import tqdm
+
+from course_lib.batches.texts import Batches, check_examples, epochs_of
+from course_lib.checks import check_count
+from course_lib.masks import padding_mask
+from course_lib.text.padding import positional
+from course_lib.torch.layers import evaluating, tensor_of
+from course_lib.torch.models.bert import BertForMaskedLM, BertModel
+from course_lib.torch.state import get_state
+from course_lib.training.arguments import (
+    check_fraction,
+    check_lengths,
+    check_max_norm,
+    check_parameters,
+    check_positive_or_zero,
+    max_len_of,
+    n_classes_of,
+)
+from course_lib.training.divergence import Losses, check_weights
+from course_lib.training.schedules import warmup_then_linear_decay
+
+NO_CLASSIFIERS = (BertModel, BertForMaskedLM)
+
+
+def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01):
+    """AdamW (Loshchilov and Hutter 2019) whose rate warms up and then decays to 0 (Devlin et al. 2018, A.2).
+
+    Weight decay spares everything with a single axis: biases and the parameters of normalisations.
+
+    Parameters
+    ----------
+    model : its parameters will be trained
+    n_steps : updates in all
+    lr : the peak rate
+    warmup : fraction of the updates until the peak
+    weight_decay : times the rate, subtracted from each weight in units of that weight
+
+    Returns
+    -------
+    The optimizer and its schedule; call `step()` of both after each update.
+
+    Raises
+    ------
+    ValueError : no steps, a rate or a decay that is negative or not finite, a warmup outside [0, 1).
+    """
+    check_count("n_steps", n_steps)
+    check_positive_or_zero("lr", lr)
+    check_positive_or_zero("weight_decay", weight_decay)
+    check_fraction("warmup", warmup)
+    matrices = [p for p in model.parameters() if p.ndim > 1]
+    vectors = [p for p in model.parameters() if p.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer = recasting(torch.optim.AdamW(groups, lr=lr))
+    factor = lambda step: warmup_then_linear_decay(min(step, n_steps - 1), n_steps, int(warmup * n_steps))  # noqa: E731
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+
+
+def train(
+    model,
+    sequences,
+    labels,
+    epochs: int = 1,
+    batch_size: int = 32,
+    lr: float = 2e-4,
+    warmup: float = 0.1,
+    weight_decay: float = 0.01,
+    max_norm: float | None = 1.0,
+    seed: int = 0,
+    progress: bool = True,
+):
+    """Train a classifier in place and leave it in evaluation mode, also when Ctrl-C or an error ends it.
+
+    Inside `torch.autocast(device, torch.bfloat16)` it trains in mixed precision.
+
+    Parameters
+    ----------
+    model : a `BertForSequenceClassification`, or another model with its call and its logits
+    sequences : N arrays of token ids, shape (length,)
+    labels : integers, shape (N,)
+    epochs, batch_size : passes over the data, and examples an update
+    lr, warmup, weight_decay : as for `make_optimizer`
+    max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
+    seed : of the order of the batches, and of dropout
+    progress : show a bar
+
+    Returns
+    -------
+    The loss of each update, shape (n_steps,).
+
+    Raises
+    ------
+    ValueError : labels that do not fit the sequences or the classes, no examples, a sequence that is too long, no
+        epochs, a negative rate, weights in float16, or frozen ones alone.
+    TypeError : labels or ids that are not integers, a model that does not classify.
+    FloatingPointError : the training diverged.
+    """
+    check_model(model)
+    check_max_norm(max_norm)
+    sequences = positional("sequences", sequences)
+    labels = check_examples(sequences, labels, n_classes_of(model, NO_CLASSIFIERS))
+    passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)
+    check_lengths(sequences, max_len_of(model))
+    n_steps = sum(map(len, passes))
+    optimizer, schedule = make_optimizer(model, n_steps, lr, warmup, weight_decay)
+    torch.manual_seed(seed)
+    model.train()
+    losses = Losses()
+    try:
+        with tqdm(total=n_steps, disable=not progress, unit="batch") as bar:
+            for batches in passes:
+                for ids, rows in batches:
+                    losses.append(train_step(model, optimizer, ids, labels[rows], max_norm))
+                    schedule.step()
+                    bar.update()
+        found = losses.numbers()
+        check_weights(get_state(model))
+        return found
+    finally:
+        model.eval()
+
+
+def train_step(model, optimizer, ids, labels, max_norm: float | None = 1.0):
+    """One update from one batch: forward, loss, backward, clip, step. ids (B, T), labels (B,) -> the loss, a tensor."""
+    ids = tensor_of(ids, device_of(model))
+    labels = tensor_of(labels, device_of(model))
+    logits = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits  # (B, n_classes)
+    loss = F.cross_entropy(logits, labels)
+    optimizer.zero_grad()
+    loss.backward()
+    if max_norm is not None:
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.detach()
+
+
+def predict(model, sequences, batch_size: int = 64, progress: bool = False):
+    """The logits of each sequence, in the order given: float32 array (N, n_classes)."""
+    batches = Batches(sequences, batch_size, pad_id=model.config.pad_id)
+    logits = np.empty((len(sequences), n_classes_of(model, NO_CLASSIFIERS)), dtype=np.float32)
+    with evaluating(model):
+        for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
+            ids = tensor_of(ids, device_of(model))
+            found = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits
+            logits[rows] = at_least_float32(found).cpu().numpy()
+    return logits
+
+
+def embed(model, sequences, batch_size: int = 64, progress: bool = False):
+    """One vector a text from an encoder: the mean of its tokens' last hidden states, float32 (N, d_model).
+
+    A text of padding alone, which has no tokens, gets zeros.
+
+    Parameters
+    ----------
+    model : a `BertModel`
+    sequences : N arrays of token ids, shape (length,)
+    """
+    batches = Batches(sequences, batch_size, pad_id=model.config.pad_id)
+    vectors = np.empty((len(sequences), model.config.d_model), dtype=np.float32)
+    with evaluating(model):
+        for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
+            ids = tensor_of(ids, device_of(model))
+            hidden = model(ids, mask=padding_mask(ids, model.config.pad_id)).last_hidden  # (B, T, d_model)
+            real = (ids != model.config.pad_id)[..., None]  # (B, T, 1)
+            vectors[rows] = ((at_least_float32(hidden) * real).sum(1) / real.sum(1).clamp(min=1)).cpu().numpy()
+    return vectors
+
+
+def check_model(model) -> None:
+    """Check a model before it is trained.
+
+    Raises
+    ------
+    RuntimeError : inside `torch.no_grad()`, or `torch.inference_mode()`.
+    ValueError : weights in float16, or none to train.
+    """
+    if not torch.is_grad_enabled():
+        raise RuntimeError("there are no gradients here: train outside of torch.no_grad() and torch.inference_mode()")
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    remedy = "keep them in float32 (`model.float()`) and train inside `torch.autocast(device, torch.bfloat16)`"
+    check_parameters(len(weights), any(weight.dtype == torch.float16 for weight in weights), remedy)
+
+
+def recasting(optimizer):
+    """The optimizer, with a hook that lets `torch.autocast` cast the weights anew after each step.
+
+    Autocast keeps its copies of the weights until its `with` ends, so a whole training in one would go on computing
+    with the weights of its first update.
+    """
+    optimizer.register_step_post_hook(lambda *_: torch.clear_autocast_cache())
+    return optimizer
+
+
+def at_least_float32(x):
+    """A tensor of half precision in float32, which NumPy knows and which sums can be made in; others as they are."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def device_of(model):
+    """The device that the model's parameters are on."""
+    return next(model.parameters()).device

@@ -1,0 +1,67 @@
+"""Learning-rate schedules: the factor on the peak rate at each step of training."""
+
+from collections.abc import Callable
+
+from course_lib.training.arguments import check_positive_or_zero
+
+
+def schedule_of(rate: float | Callable[[int], float]) -> Callable[[int], float]:
+    """A function of the step (0 for the first) that gives the rate, from one, or from a number that stays the same.
+
+    Raises
+    ------
+    TypeError : neither; for a function, when it is asked for a rate.
+    ValueError : a rate that is negative or not finite.
+    """
+    if callable(rate):
+        return lambda step: check_positive_or_zero(f"the rate at step {step}", rate(step))
+    constant = check_positive_or_zero("the rate", rate, ", or a function of the step")
+    return lambda step: constant
+
+
+def warmup_then_linear_decay(step, n_steps: int, warmup: int):
+    """Rise linearly to 1 over `warmup` steps, then fall linearly to 0 at `n_steps` (Devlin et al. 2018, A.2).
+
+    Parameters
+    ----------
+    step : 0 for the first update; an int, or a tensor of floats in any framework
+    n_steps : updates in all
+    warmup : updates until the peak
+
+    Returns
+    -------
+    The factor, in (0, 1] at every step from 0 to n_steps - 1.
+
+    Raises
+    ------
+    ValueError : not 0 <= warmup < n_steps.
+    """
+    if not 0 <= warmup < n_steps:
+        raise ValueError(f"warmup must lie in 0 ... n_steps - 1 = {n_steps - 1}, got {warmup}")
+    rising = (step + 1) / (warmup + 1)
+    falling = (n_steps - step) / (n_steps - warmup)
+    return (rising + falling - abs(rising - falling)) / 2  # the smaller of the two, for numbers and tensors alike
+
+
+def warmup_then_inverse_root(step, d_model: int, warmup: int = 4000):
+    """The rate that rises linearly over `warmup` steps, then falls with the root of the step (Vaswani et al. 2017).
+
+    rate = d_model^-0.5 min(n^-0.5, n warmup^-1.5) with n = step + 1 (section 5.3, eq. 3). This is the rate itself
+    and not a factor; its peak, at n = warmup, is (d_model warmup)^-0.5.
+
+    Parameters
+    ----------
+    step : 0 for the first update; an int, or a tensor of floats in any framework
+    d_model : features of the model; wider models train at lower rates
+    warmup : updates until the peak; 4000 in the paper
+
+    Raises
+    ------
+    ValueError : d_model or warmup below one.
+    """
+    for name, value in (("d_model", d_model), ("warmup", warmup)):
+        if value < 1:
+            raise ValueError(f"{name} must be 1 or more, got {value}")
+    n = step + 1
+    later = (n + warmup + abs(n - warmup)) / 2  # the larger of the two, for numbers and tensors alike
+    return d_model**-0.5 * n * later**-1.5
