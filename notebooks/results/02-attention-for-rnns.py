@@ -138,7 +138,7 @@ def figures(run: Run) -> dict:
         encode_pairs(part.sources, part.targets, spanish, english, MAX_LEN) for part in (split.train, split.validation)
     )
     library = importlib.import_module(f"course_lib.{run.framework}")
-    training = importlib.import_module(f"course_lib.{run.framework}.translation")
+    training = importlib.import_module(f"course_lib.{run.framework}.training.next_token")
     is_trial = run.peak is not None
     peak, tokens = (run.peak, run.tokens) if is_trial else chosen(run)
     torch.manual_seed(run.seed)

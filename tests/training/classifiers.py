@@ -31,4 +31,4 @@ def build(name: str, config: BertConfig = CONFIG):
     library = FRAMEWORKS[name]
     model = library.BertForSequenceClassification(config)
     library.set_state(model, state)
-    return SimpleNamespace(name=name, model=model, training=library.training, get_state=library.get_state)
+    return SimpleNamespace(name=name, model=model, training=library.training.classifier, get_state=library.get_state)

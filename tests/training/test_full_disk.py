@@ -72,7 +72,7 @@ def train(framework, folder, last, steps=6):
     model = translators.build(framework)
     with contextlib.ExitStack() as limit:
         pairs = translators.batches()
-        history = importlib.import_module(f"course_lib.{framework}.translation").train(
+        history = importlib.import_module(f"course_lib.{framework}.training.next_token").train(
             model,
             lambda epoch: Filling(pairs(epoch), last, limit),
             steps=steps,

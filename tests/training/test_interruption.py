@@ -46,7 +46,7 @@ def train(library, folder, batches):
     settings = {"rate": 3e-3, "steps": 13, "validate_every": 4, "progress": False, "save_every": 1e9}
     held_out = translators.batches(20, seed=5)(0)
     try:
-        module = importlib.import_module(f"course_lib.{library}.translation")
+        module = importlib.import_module(f"course_lib.{library}.training.next_token")
         history = module.train(model, batches, held_out, checkpoint=folder, **settings)
     except KeyboardInterrupt:
         history = None

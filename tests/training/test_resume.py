@@ -54,7 +54,7 @@ def test_killed_and_resumed_is_as_good_as_undisturbed(framework, tmp_path):
 def test_interrupted_anywhere_the_weights_are_the_same(framework, tmp_path):
     """Also at the end of an epoch (6 batches) and beside a validation (every 4 updates)."""
     get_state = importlib.import_module(f"course_lib.{framework}").get_state
-    run = importlib.import_module(f"course_lib.{framework}.translation").train
+    run = importlib.import_module(f"course_lib.{framework}.training.next_token").train
     arguments = {"rate": 3e-3, "smoothing": 0.1, "validate_every": 4, "progress": False}
 
     def last_weights(stops, folder):
@@ -81,7 +81,7 @@ def resume(framework, folder, **changes):
     arguments = {"rate": 3e-3, "steps": 5, "checkpoint": folder, "progress": False} | changes
     batches = arguments.pop("batches", translators.batches())
     model = translators.build(framework, dropout=0.3)
-    return importlib.import_module(f"course_lib.{framework}.translation").train(model, batches, **arguments)
+    return importlib.import_module(f"course_lib.{framework}.training.next_token").train(model, batches, **arguments)
 
 
 def test_other_settings_or_data_are_refused(framework, tmp_path):
@@ -105,7 +105,7 @@ def test_other_settings_or_data_are_refused(framework, tmp_path):
     ("framework", "model"), [("torch", "transformer"), ("torch", "seq2seq"), ("tensorflow", "seq2seq")]
 )
 def test_another_dropout_is_refused(framework, tmp_path, model):
-    run = importlib.import_module(f"course_lib.{framework}.translation").train
+    run = importlib.import_module(f"course_lib.{framework}.training.next_token").train
     settings = {"checkpoint": tmp_path, "progress": False}
     run(translators.build(framework, model, dropout=0.1), translators.batches(), steps=1, **settings)
     with pytest.raises(CheckpointError, match=r"dropout=0\.1, this one has dropout=0\.2"):
@@ -206,7 +206,7 @@ def freeze(framework, part):
 def test_other_frozen_parameters_are_refused(framework, tmp_path, frozen):
     """Adam's averages would go to other parameters."""
     library = translators.LIBRARIES[framework]
-    run = importlib.import_module(f"course_lib.{framework}.translation").train
+    run = importlib.import_module(f"course_lib.{framework}.training.next_token").train
     arguments = {"rate": 3e-3, "checkpoint": tmp_path, "progress": False}
     for steps, part in zip((2, 3), frozen, strict=True):
         model = translators.build(framework)

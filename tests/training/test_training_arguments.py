@@ -27,7 +27,7 @@ def library(request):
 
 
 def train(library, batches=None, model=None, **arguments):
-    module = importlib.import_module(f"course_lib.{library}.translation")
+    module = importlib.import_module(f"course_lib.{library}.training.next_token")
     settings = {"steps": 1, "progress": False, **arguments}
     return module.train(model or translators.build(library), batches or translators.batches(), **settings)
 

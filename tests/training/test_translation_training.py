@@ -18,7 +18,7 @@ SETTINGS = {"rate": 3e-3, "progress": False}
 
 
 def training(framework):
-    return importlib.import_module(f"course_lib.{framework}.translation")
+    return importlib.import_module(f"course_lib.{framework}.training.next_token")
 
 
 def weights(framework, model):
