@@ -1,4 +1,7 @@
-"""Two names for each weight: those of a family's files on one side, ours on the other, by a table read in both ways."""
+"""Two names for each weight: those of a family's files on one side, ours on the other, by a table read in both ways.
+
+The tables stand with their models: BERT's in `course_lib.models.bert`.
+"""
 
 from collections.abc import Mapping
 

@@ -1,10 +1,11 @@
 """A training under way: its place in the data, what it measured, and what ends it. The loop itself is the caller's.
 
-This one fits a line; `train` of each framework's module `translation` is written alike.
+This one fits a line; `train` of each framework's `training.next_token` is written alike.
 
 >>> import numpy as np
 >>> from course_lib.training.bar import Bar
->>> from course_lib.training.run import Limits, Run
+>>> from course_lib.training.limits import Limits
+>>> from course_lib.training.run import Run
 >>> from course_lib.training.saving import Saving
 >>> x, weight = np.linspace(-1, 1, 40), np.zeros(2)
 >>> pairs = [(x[i::4], 3 * x[i::4] + 2) for i in range(4)]
@@ -28,51 +29,14 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from course_lib.training.arguments import check_limit, check_padding, fingerprint
+from course_lib.training.arguments import check_padding, fingerprint
 from course_lib.training.divergence import REMEDIES, Losses
 from course_lib.training.history import Evaluation, History, Validation
 from course_lib.training.interruption import Interruption
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What ends a training: whichever comes first; None is no limit.
-
-    `patience` is the number of validations without a better one.
-
-    Raises
-    ------
-    TypeError : a limit that is no number.
-    ValueError : no end at all, a limit that is not positive, or a fraction of what is counted.
-    """
-
-    epochs: int | None = None
-    steps: int | None = None
-    seconds: float | None = None
-    patience: int | None = None
-
-    def __post_init__(self):
-        if self.epochs is None and self.steps is None and self.seconds is None:
-            raise ValueError("training needs an end: give epochs, steps or seconds")
-        for name, limit in vars(self).items():
-            check_limit(name, limit, whole=name != "seconds")
-
-    def reached(self, run: "Run") -> str | None:
-        """The name of the first limit that a run has reached."""
-        waited = sum(look.step > (run.best.step if run.best else 0) for look in run.validation)
-        now = {"epochs": run.epoch, "steps": run.step, "seconds": run.stopwatch.seconds(), "patience": waited}
-        return next((name for name, limit in vars(self).items() if limit is not None and now[name] >= limit), None)
-
-    def updates(self, run: "Run") -> int | None:
-        """The updates until the end; with a limit of time as many as it allows at the speed so far."""
-        of_epochs = self.epochs and run.n_batches and math.ceil(self.epochs * run.n_batches)
-        speed = run.step / max(run.stopwatch.seconds(), 1e-9)
-        of_time = self.seconds and run.step and max(run.step, round(self.seconds * speed))
-        return min((n for n in (self.steps, of_epochs, of_time) if n), default=None)
+from course_lib.training.limits import Limits
 
 
 class Epochs:

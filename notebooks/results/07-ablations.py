@@ -30,8 +30,8 @@ from course_lib.data import sentence_pairs
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import Transformer, fused_attention
 from course_lib.torch.training.next_token import train
-from course_lib.training.examples import teacher_forcing
 from course_lib.training.schedules import warmup_then_inverse_root
+from course_lib.training.teacher_forcing import teacher_forcing
 
 FILE = Path(__file__).with_suffix(".json")
 FOLDER = FILE.with_suffix("")

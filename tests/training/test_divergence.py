@@ -11,8 +11,9 @@ import translators
 from numpy.testing import assert_allclose
 
 from course_lib.training.history import Evaluation
+from course_lib.training.limits import Limits
 from course_lib.training.resume import read_training
-from course_lib.training.run import Limits, Run
+from course_lib.training.run import Run
 from course_lib.training.saving import Saving
 
 NAN = float("nan")

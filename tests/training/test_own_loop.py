@@ -13,7 +13,8 @@ import course_lib.training.run
 from course_lib.checkpoints.weights import CheckpointError
 from course_lib.training.bar import Bar
 from course_lib.training.history import Evaluation
-from course_lib.training.run import Limits, Run
+from course_lib.training.limits import Limits
+from course_lib.training.run import Run
 from course_lib.training.saving import Saving
 
 

@@ -13,7 +13,7 @@ import translators
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.batches.texts import Batches
-from course_lib.training.examples import teacher_forcing
+from course_lib.training.teacher_forcing import teacher_forcing
 
 MIXED = ("cpu", torch.bfloat16)
 translation = importlib.import_module("course_lib.torch.training.next_token")

@@ -16,7 +16,8 @@ from course_lib.models.transformer import TransformerConfig
 from course_lib.text.padding import padded
 from course_lib.training.arguments import settings_of
 from course_lib.training.bar import Bar
-from course_lib.training.run import Limits, Run
+from course_lib.training.limits import Limits
+from course_lib.training.run import Run
 
 NAN, INF = float("nan"), float("inf")
 

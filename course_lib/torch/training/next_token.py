@@ -24,12 +24,13 @@ from course_lib.training.arguments import (
 )
 from course_lib.training.bar import Bar
 from course_lib.training.divergence import check_weights
-from course_lib.training.examples import example_of, pad_id_of, teacher_forcing
 from course_lib.training.history import Evaluation, History
+from course_lib.training.limits import Limits
 from course_lib.training.resume import part
-from course_lib.training.run import Limits, Run
+from course_lib.training.run import Run
 from course_lib.training.saving import VALIDATION, Saving
 from course_lib.training.schedules import schedule_of
+from course_lib.training.teacher_forcing import example_of, pad_id_of, teacher_forcing
 
 
 def make_optimizer(model):
