@@ -32,7 +32,11 @@ class QuickScorer:
     def close(self) -> None:
         """End the process."""
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:  # a machine at its limits; every answer has been read
+            self.process.kill()
+            self.process.wait()
         self.process.stdout.close()
 
     def run(self, answers: dict[str, str], base: dict[str, str] | None = None):

@@ -118,7 +118,7 @@ def test_the_numpy_translator_speaks(alone):
 def test_the_commands_run_or_say_what_they_need(alone):
     run = "import runpy; sys.argv = ['course', *{}]; runpy.run_module('course_lib.{}', run_name='__main__')"
     assert "minilm" in alone(run.format(["list"], "data")).stdout.lower()
-    done = alone(run.format(["register", "--prefix", "/dev/null/nowhere"], "kernel"))
+    done = alone(run.format(["register", "--prefix", "/dev/null/nowhere"], "lecture.kernel"))
     assert done.returncode == 1
     advice = 'in the folder of the course, run pip install ".[lab]", then try again.'
     assert done.stderr == f"ipykernel is not installed: {advice}\n"
