@@ -1,8 +1,9 @@
 """One generated course for all tests of this folder, and the quick scorer made from it."""
 
 import pytest
-from course import ASSIGNMENT, Course, reference_answers
-from quick import QuickScorer, with_hidden_tests
+
+from tests.support.course import ASSIGNMENT, Course, reference_answers
+from tests.support.quick import QuickScorer, with_hidden_tests
 
 
 @pytest.fixture(scope="session")

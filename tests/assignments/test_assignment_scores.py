@@ -3,9 +3,10 @@
 import re
 
 import pytest
-from course import maximum
-from quick import scores
 from variants import right, tricks, wrong_attention, wrong_heads, wrong_softmax_and_masks
+
+from tests.support.course import maximum
+from tests.support.quick import scores
 
 WRONG = wrong_softmax_and_masks.VARIANTS + wrong_attention.VARIANTS + wrong_heads.VARIANTS
 RIGHT = right.VARIANTS

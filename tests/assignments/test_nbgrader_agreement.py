@@ -4,8 +4,9 @@ import copy
 import shutil
 
 import pytest
-from course import ASSIGNMENT, Course, filled_in, grade_id, maximum, reference_answers
 from variants import right, tricks, wrong_attention, wrong_heads, wrong_softmax_and_masks
+
+from tests.support.course import ASSIGNMENT, Course, filled_in, grade_id, maximum, reference_answers
 
 VARIANTS = {
     variant.name: variant

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
 from variants import wrong_attention
+
+from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
 
 STUDENT = getpass.getuser()
 NO_SCALE = next(variant for variant in wrong_attention.VARIANTS if variant.name == "no scale")

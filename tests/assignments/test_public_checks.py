@@ -1,8 +1,9 @@
 """The public checks say what is wrong: each mistake is named in words, in the cell that shows it."""
 
 import pytest
-from course import grade_id
 from variants import right, tricks, wrong_attention, wrong_heads, wrong_softmax_and_masks
+
+from tests.support.course import grade_id
 
 WRONG = wrong_softmax_and_masks.VARIANTS + wrong_attention.VARIANTS + wrong_heads.VARIANTS
 VARIANTS = {variant.name: variant for variant in WRONG + tricks.VARIANTS}

@@ -1,7 +1,8 @@
 """The one browser of the session: Playwright cannot start a second while the first is open."""
 
 import pytest
-from site_checker import open_browser
+
+from tests.support.site_checker import open_browser
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from sphinx.errors import SphinxError
-from tiny_book import EXTENSIONS, build, text
+
+from tests.support.tiny_book import EXTENSIONS, build, text
 
 sys.path.insert(0, str(EXTENSIONS))
 import api_pages

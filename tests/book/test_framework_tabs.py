@@ -1,7 +1,8 @@
 """The extension that turns neighbouring cells of different frameworks into tabs, on books of a few cells."""
 
 import pytest
-from tiny_book import build, code, text
+
+from tests.support.tiny_book import build, code, text
 
 N, T, F = "numpy", "torch", "tensorflow"
 

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from site_checker import inspect_links, inspect_page, open_window, pages_of, serve
+
+from tests.support.site_checker import inspect_links, inspect_page, open_window, pages_of, serve
 
 ROOT = Path(__file__).parents[2]
 URL, REPOSITORY = "https://example.org/course", "https://github.com/someone/course"

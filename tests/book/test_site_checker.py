@@ -4,8 +4,9 @@ import base64
 import itertools
 
 import pytest
-import site_checker
-from site_checker import Finding, find_chromium, inspect_links, inspect_page, open_window, serve
+
+from tests.support import site_checker
+from tests.support.site_checker import Finding, find_chromium, inspect_links, inspect_page, open_window, serve
 
 SQUARE = base64.b64encode(
     b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'

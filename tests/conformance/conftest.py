@@ -6,8 +6,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is impor
 
 import numpy as np
 import pytest
-from backends import BACKENDS
-from random_models import cases
+
+from tests.support.backends import BACKENDS
+from tests.support.random_models import cases
 
 
 def pytest_generate_tests(metafunc):

@@ -3,11 +3,11 @@
 import keras
 import numpy as np
 import pytest
-import states
 import torch
 from numpy.testing import assert_allclose
 
 from course_lib.models.blocks import BlockConfig
+from tests.support import states
 
 B, T, S, D_MODEL, H, D_FF = 2, 5, 7, 12, 3, 10
 

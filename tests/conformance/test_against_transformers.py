@@ -6,10 +6,8 @@ goes through files: what `transformers` saves, `from_pretrained` opens, and the 
 
 import numpy as np
 import pytest
-import states
 import torch
 import transformers
-from backends import NUMPY
 from numpy.testing import assert_allclose
 from safetensors.torch import load_file
 from transformers import BertConfig as TheirConfig
@@ -18,6 +16,8 @@ from course_lib import data
 from course_lib.masks import padding_mask
 from course_lib.models.bert import BertConfig
 from course_lib.text.wordpiece import WordPiece
+from tests.support import states
+from tests.support.backends import NUMPY
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()

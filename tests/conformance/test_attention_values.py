@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-import specification
-import states
 from numpy.testing import assert_allclose
 
 from course_lib.masks import causal_mask, padding_mask
+from tests.support import specification, states
 
 B, H, T, S, D_K, D_V = 2, 3, 5, 7, 4, 6
 D_MODEL = 12

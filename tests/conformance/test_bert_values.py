@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-import specification
-import states
 from numpy.testing import assert_allclose
 
 from course_lib.models.bert import BertConfig
+from tests.support import specification, states
 
 CONFIG = BertConfig(
     vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_segments=3, n_classes=4, dropout=0.5

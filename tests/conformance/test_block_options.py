@@ -7,13 +7,12 @@ import math
 
 import numpy as np
 import pytest
-import specification
-import states
-from backends import NUMPY, TENSORFLOW, TORCH
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.models.blocks import BlockConfig
+from tests.support import specification, states
+from tests.support.backends import NUMPY, TENSORFLOW, TORCH
 
 B, H, H_KV, T, S, D_K, D_V = 2, 4, 2, 5, 7, 6, 3
 D_MODEL, D_FF = 10, 9

@@ -5,11 +5,11 @@ Bands are six standard errors wide; the generators are seeded.
 
 import numpy as np
 import pytest
-import states
 from numpy.testing import assert_allclose
 
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from tests.support import states
 
 P = 0.3
 

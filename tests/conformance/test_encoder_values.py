@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import specification
-import states
 from numpy.testing import assert_allclose
 
 from course_lib.masks import causal_mask
 from course_lib.models.blocks import BlockConfig
+from tests.support import specification, states
 
 B, T, D_MODEL, H, D_FF = 2, 5, 6, 3, 10
 

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import states
-from backends import NUMPY
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
@@ -15,6 +13,8 @@ from course_lib.errors import UnsupportedConfigError
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.transformer import TransformerConfig
+from tests.support import states
+from tests.support.backends import NUMPY
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=1, n_heads=3, d_ff=10, max_len=7)
 

@@ -4,12 +4,12 @@ import importlib
 
 import numpy as np
 import pytest
-from backends import BACKENDS
 from numpy.testing import assert_array_equal
 
 from course_lib import masks
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from tests.support.backends import BACKENDS
 
 IDS = np.array([[4, 2, 7, 9], [0, 3, 7, 7], [7, 7, 7, 7]])
 T = IDS.shape[1]

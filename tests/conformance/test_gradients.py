@@ -5,13 +5,13 @@ NumPy differentiates a sample of places of every array; `TORCH` against `TENSORF
 
 import numpy as np
 import pytest
-import states
-from backends import NUMPY, TENSORFLOW, TORCH, cotangent
 from numpy.testing import assert_allclose
 
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from tests.support import states
+from tests.support.backends import NUMPY, TENSORFLOW, TORCH, cotangent
 
 B, T, S, D_MODEL, H, D_FF = 2, 4, 5, 6, 3, 10
 TOLERANCE = {"rtol": 1e-4, "atol": 1e-5}

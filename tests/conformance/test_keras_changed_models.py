@@ -6,7 +6,6 @@ import pickle
 import keras
 import numpy as np
 import pytest
-from keras_models import error
 from numpy.testing import assert_allclose
 
 import course_lib.tensorflow as lib
@@ -14,6 +13,7 @@ from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.tensorflow.training.classifier import make_optimizer
+from tests.support.keras_models import error
 
 # Keras's own, of NumPy 2, while it writes weights
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")

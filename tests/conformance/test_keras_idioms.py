@@ -5,9 +5,10 @@ import copy
 import keras
 import pytest
 import tensorflow as tf
-from backends import TENSORFLOW
-from keras_models import ROUNDING, build, error, prepared
-from random_models import cases
+
+from tests.support.backends import TENSORFLOW
+from tests.support.keras_models import ROUNDING, build, error, prepared
+from tests.support.random_models import cases
 
 # Keras's own, of NumPy 2, while it writes weights
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")

@@ -9,8 +9,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from backends import TENSORFLOW
-from keras_models import ROUNDING, error
 from numpy.testing import assert_allclose
 
 import course_lib.tensorflow as lib
@@ -19,6 +17,8 @@ from course_lib.models.blocks import BlockConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.tensorflow.models.bert import BertEmbeddings, MaskedLMHead
 from course_lib.tensorflow.training.classifier import embed
+from tests.support.backends import TENSORFLOW
+from tests.support.keras_models import ROUNDING, error
 
 # Keras's own, of NumPy 2, while it writes weights
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")

@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from backends import TENSORFLOW
 from numpy.testing import assert_allclose
 
 from course_lib.models.blocks import BlockConfig
+from tests.support.backends import TENSORFLOW
 
 # Keras's own, of NumPy 2, while it writes weights
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")

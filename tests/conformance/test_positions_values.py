@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import specification
-import states
-from backends import NUMPY, TENSORFLOW, TORCH
 from numpy.testing import assert_allclose
 
 from course_lib.masks import causal_mask
+from tests.support import specification, states
+from tests.support.backends import NUMPY, TENSORFLOW, TORCH
 
 B, H, T, S, D = 2, 3, 4, 6, 8
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import states
 from numpy.testing import assert_allclose
 
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from tests.support import states
 
 B, H, T, S, D = 2, 3, 5, 7, 4
 D_MODEL, D_FF = 12, 10

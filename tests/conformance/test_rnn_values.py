@@ -3,13 +3,13 @@
 import keras
 import numpy as np
 import pytest
-import recurrence
-import states
 import tensorflow as tf
 import torch
-from backends import NUMPY, TENSORFLOW, TORCH, cotangent
 from numpy.testing import assert_allclose
 from test_gradients import compare
+
+from tests.support import recurrence, states
+from tests.support.backends import NUMPY, TENSORFLOW, TORCH, cotangent
 
 B, T, D_IN, D = 3, 5, 4, 6
 KINDS = pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])

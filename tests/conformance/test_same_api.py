@@ -5,11 +5,11 @@ import inspect
 import re
 
 import pytest
-import states
-from backends import BACKENDS, NUMPY
 
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from tests.support import states
+from tests.support.backends import BACKENDS, NUMPY
 
 KERAS = {"training", "name", "dtype", "trainable"}  # Keras's own arguments, which its layers take beside ours
 CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}

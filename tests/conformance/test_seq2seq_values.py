@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-import recurrence
-import specification
-import states
 import tensorflow as tf
-from backends import TENSORFLOW, TORCH
 from numpy.testing import assert_allclose
 from test_gradients import compare, of_module
+
+from tests.support import recurrence, specification, states
+from tests.support.backends import TENSORFLOW, TORCH
 
 V_SOURCE, V_TARGET, D_MODEL, D = 9, 11, 3, 4
 SOURCE = np.array([[3, 8, 5, 2, 7], [2, 4, 0, 0, 0], [6, 3, 2, 0, 0]])

@@ -5,8 +5,6 @@ import json
 
 import numpy as np
 import pytest
-import states
-from backends import BACKENDS
 from numpy.testing import assert_allclose
 from safetensors.numpy import load_file, save_file
 
@@ -16,6 +14,8 @@ from course_lib.errors import UnsupportedConfigError
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.transformer import TransformerConfig
+from tests.support import states
+from tests.support.backends import BACKENDS
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_classes=3)
 IDS = np.array([[2, 5, 12, 1, 7], [9, 4, 4, 0, 0]])

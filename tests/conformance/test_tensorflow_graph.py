@@ -6,14 +6,14 @@ import inspect
 import keras
 import numpy as np
 import pytest
-import states
 import tensorflow as tf
-from backends import TENSORFLOW
 from numpy.testing import assert_allclose
 
 from course_lib.masks import padding_mask
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from tests.support import states
+from tests.support.backends import TENSORFLOW
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7)
 IDS = np.array([[2, 5, 12, 1, 7], [9, 4, 4, 0, 0]])

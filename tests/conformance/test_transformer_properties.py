@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import states
-from backends import NUMPY, TENSORFLOW, TORCH
 from numpy.testing import assert_allclose
 from test_transformer_values import SIZES, SOURCE, TARGET, config_of
 
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.transformer import TransformerConfig
+from tests.support import states
+from tests.support.backends import NUMPY, TENSORFLOW, TORCH
 
 KINDS = {
     "paper": {},

@@ -5,14 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
-import specification
-import states
 import torch
 from numpy.testing import assert_allclose
 
 from course_lib.masks import causal_mask
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.transformer import TransformerConfig
+from tests.support import specification, states
 
 B, T, S, D_MODEL, H, D_FF = 2, 4, 5, 6, 3, 10
 SIZES = {"source_vocab": 11, "target_vocab": 9, "d_model": 6, "n_layers": 2, "n_heads": 3, "d_ff": 10, "max_len": 8}

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import states
-from backends import BACKENDS, NUMPY, TENSORFLOW, TORCH
 
 from course_lib import data
 from course_lib.checkpoints.weights import CheckpointError
@@ -21,6 +19,8 @@ from course_lib.models.bert import BertConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.wordpiece import WordPiece
+from tests.support import states
+from tests.support.backends import BACKENDS, NUMPY, TENSORFLOW, TORCH
 
 SPANISH = [
     "Hace frío.", "Hace mucho calor hoy.", "¿Quién es ella?", "No lo sé.", "Tom quiere comer.",

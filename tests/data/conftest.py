@@ -2,18 +2,13 @@
 
 import io
 import os
-import sys
 import tarfile
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from toys import FILES, build_wheel, sha256, toy_entry
-
 from course_lib.data.registry import REGISTRY
+from tests.support.toys import FILES, build_wheel, sha256, toy_entry
 
 
 @pytest.fixture

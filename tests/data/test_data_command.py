@@ -5,11 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from toys import FILES
 
 from course_lib.data import __main__ as command
 from course_lib.data import fetch
 from course_lib.data.registry import REGISTRY
+from tests.support.toys import FILES
 
 
 @pytest.fixture(autouse=True)

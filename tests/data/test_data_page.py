@@ -8,9 +8,9 @@ import pytest
 from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
-from toys import FILES, build_wheel, toy_entry
 
 from course_lib.data.registry import REGISTRY
+from tests.support.toys import FILES, build_wheel, toy_entry
 
 BOOK = Path(__file__).parents[2] / "book"
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from toys import FILES, Index, build_wheel, sha256, toy_entry, write_spec
 
 from course_lib.data import DataError, cache, fetch, is_cached, resolve, verify
 from course_lib.data.registry import REGISTRY, File
 from course_lib.data.sources import wheel as wheels_module
+from tests.support.toys import FILES, Index, build_wheel, sha256, toy_entry, write_spec
 
-PROGRAM = [sys.executable, str(Path(__file__).with_name("toys.py"))]
+PROGRAM = [sys.executable, "-m", "tests.support.toys"]
 
 
 def contents(folder):

@@ -13,10 +13,10 @@ import pyarrow
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 from pyarrow import parquet
-from toys import FILES, sha256
 
 from course_lib.data import DataError, fetch, is_cached, reviews, verify
 from course_lib.data.registry import REGISTRY, DataSet, File, HubRepo
+from tests.support.toys import FILES, sha256
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from toys import sha256
 
 from course_lib.data import DataError, reviews
 from course_lib.data.registry import REGISTRY
 from course_lib.data.reviews import Reviews, split
 from course_lib.data.splitting import same_text
+from tests.support.toys import sha256
 
 
 @pytest.fixture(scope="module", params=["rotten-tomatoes", "imdb"])

@@ -12,7 +12,8 @@ import time
 
 import nbformat
 import pytest
-from lecture_files import LECTURES, read
+
+from tests.support.lecture_files import LECTURES, read
 
 
 def nbval(path) -> subprocess.CompletedProcess:

@@ -2,7 +2,8 @@
 
 import nbformat
 import pytest
-from lecture_files import LECTURES, claims, loose_numbers, prose, quotes, read
+
+from tests.support.lecture_files import LECTURES, claims, loose_numbers, prose, quotes, read
 
 
 def faults(notebook) -> list[str]:

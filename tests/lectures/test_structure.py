@@ -4,7 +4,8 @@ import re
 
 import nbformat
 import pytest
-from lecture_files import LECTURES, prose, read
+
+from tests.support.lecture_files import LECTURES, prose, read
 
 FRAMEWORKS = {"numpy", "torch", "tensorflow"}
 TAGS = FRAMEWORKS | {"solution", "hide-input", "hide-output", "hide-cell", "remove-cell", "remove-input"}

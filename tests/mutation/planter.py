@@ -75,7 +75,7 @@ def _in_the_fork(bug: Bug, folder: Path) -> None:
         os.dup2(log, 2)
         sys.stdout = sys.stderr = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
         sys.path.insert(0, str(LIBRARY.parent))
-        os.environ.pop("PYTHONPATH", None)  # of whoever started this
+        os.environ["PYTHONPATH"] = str(LIBRARY.parent)  # for `tests`; conftest puts the library in front
         os.chdir(LIBRARY.parent)
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder)  # what the tests leave goes with it
         library = plant(bug, folder)

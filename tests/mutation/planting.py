@@ -101,13 +101,23 @@ def plant(bug: Bug, folder: Path) -> Path:
     if bug.copy:
         shutil.copytree(LIBRARY, folder / LIBRARY.name, ignore=shutil.ignore_patterns("__pycache__"))
         (folder / LIBRARY.name / bug.file).write_text(text, encoding="utf-8")
-        sys.path.insert(0, str(folder))
+        sys.meta_path.insert(0, _CopyFinder(folder))
         return folder
     path = folder / bug.file.replace("/", "_")
     path.write_text(text, encoding="utf-8")
     parts = (LIBRARY.name, *Path(bug.file).with_suffix("").parts)
     sys.meta_path.insert(0, _Finder(".".join(parts).removesuffix(".__init__"), path))
     return LIBRARY.parent
+
+
+class _CopyFinder:
+    """Finds the library in a folder; on the path it would stand behind the one beside `tests`."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.PathFinder.find_spec(name, [str(self.folder)]) if name == LIBRARY.name else None
 
 
 class _Finder:

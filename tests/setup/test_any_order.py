@@ -1,4 +1,8 @@
-"""The test files run in any order and alone: no two want the same module name, and none relies on another's."""
+"""The test files run in any order and alone: no two want the same module name, and none relies on another's.
+
+What tests share is the package `tests.support`. The programmes with tests beside them, `make mutation` and
+`make bench`, import the modules of their own folder.
+"""
 
 import ast
 import subprocess
@@ -9,7 +13,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 FILES = sorted(path for path in TESTS.rglob("*.py") if "variants" not in path.parts)
-HELPERS = {path.stem: path for path in FILES if not path.stem.startswith("test_") and path.stem != "conftest"}
+SUPPORT, PROGRAMMES = TESTS / "support", (TESTS, TESTS / "mutation", TESTS / "benchmarks")
+HELPERS = {path.stem: path for path in FILES if not path.stem.startswith(("test_", "__")) and path.stem != "conftest"}
 
 
 def imported(path):
@@ -23,7 +28,7 @@ def imported(path):
 
 def test_no_two_files_have_one_name():
     """pytest puts each folder on the path, so that of two modules with one name the second is never imported."""
-    counted = Counter(path.stem for path in FILES if path.stem != "conftest")
+    counted = Counter(path.stem for path in FILES if path.stem not in ("conftest", "__init__"))
     assert "backends" in counted and "test_masks" in counted
     assert [name for name, times in counted.items() if times > 1] == []
 
@@ -38,13 +43,18 @@ def test_nobody_imports_conftest():
     assert [path.name for path in FILES if "conftest" in imported(path)] == []
 
 
-def test_a_helper_is_imported_in_its_own_folder():
-    """Another folder's is on the path only if that folder was collected before."""
+def test_a_helper_stands_in_support():
+    beside = [path for path in HELPERS.values() if path.parent not in (SUPPORT, *PROGRAMMES)]
+    assert HELPERS["backends"].parent == SUPPORT and beside == []
+
+
+def test_a_helper_is_imported_from_support():
+    """By a name of its own alone it would be found only if its folder happens to be on the path."""
     foreign = [
         f"{path.relative_to(TESTS)} imports {name}"
         for path in FILES
         for name in set(imported(path)) & HELPERS.keys()
-        if HELPERS[name].parent != path.parent
+        if HELPERS[name].parent != path.parent or path.parent == SUPPORT
     ]
     assert foreign == []
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from classifiers import FRAMEWORKS, build
+
+from tests.support.classifiers import FRAMEWORKS, build
 
 
 @pytest.fixture(params=FRAMEWORKS)

@@ -6,12 +6,12 @@ import zlib
 import numpy as np
 import pytest
 import torch
-import translators
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.checkpoints.weights import CheckpointError
 from course_lib.models.transformer import TransformerConfig
 from course_lib.training.resume import read_training, write_training
+from tests.support import translators
 
 
 @pytest.fixture(params=["torch", "tensorflow"])

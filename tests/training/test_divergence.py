@@ -4,10 +4,8 @@ import importlib
 import math
 import warnings
 
-import classifiers
 import numpy as np
 import pytest
-import translators
 from numpy.testing import assert_allclose
 
 from course_lib.training.history import Evaluation
@@ -15,6 +13,7 @@ from course_lib.training.limits import Limits
 from course_lib.training.resume import read_training
 from course_lib.training.run import Run
 from course_lib.training.saving import Saving
+from tests.support import classifiers, translators
 
 NAN = float("nan")
 

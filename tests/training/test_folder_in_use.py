@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import translators
 
 from course_lib.checkpoints.weights import CheckpointError
 from course_lib.training.resume import FILE, alone_in, read_training, write_training
+from tests.support import translators
 
 HOLDER = """
 import sys

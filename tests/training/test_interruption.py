@@ -6,18 +6,15 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-import translators
 from numpy.testing import assert_allclose, assert_array_equal
-from resume_process import train as process_train
 
 from course_lib.training.interruption import Interruption
 from course_lib.training.resume import FILE, read_training
-
-HERE = Path(__file__).parent
+from tests.support import translators
+from tests.support.resume_process import train as process_train
 
 
 class Interrupting(list):
@@ -80,7 +77,7 @@ def test_interrupted_and_resumed_is_as_good_as_undisturbed(library, tmp_path, in
 @pytest.mark.parametrize("library", ["torch", "tensorflow"])
 def test_ctrl_c_in_a_process(library, tmp_path):
     """A signal from outside, at any moment of the third epoch or later, to a training that saves nothing by itself."""
-    command = [sys.executable, str(HERE / "resume_process.py"), library, str(tmp_path), "300", "0.02", "1e9"]
+    command = [sys.executable, "-m", "tests.support.resume_process", library, str(tmp_path), "300", "0.02", "1e9"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while (line := process.stdout.readline()) != "epoch 2\n":
         assert line, process.communicate()[1]
@@ -161,7 +158,7 @@ class Failing(list):
 
 
 def test_the_mode_is_put_right_when_an_error_comes_out(examples):
-    from classifiers import build
+    from tests.support.classifiers import build
 
     run, sequences = build("torch"), Failing(examples[0])
     with pytest.raises(OSError, match="gone"):

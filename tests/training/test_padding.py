@@ -2,15 +2,14 @@
 
 import importlib
 
-import classifiers
 import numpy as np
 import pytest
-import translators
 from numpy.testing import assert_allclose
 
 from course_lib.batches.pairs import PairBatches
 from course_lib.models.bert import BertConfig
 from course_lib.models.transformer import TransformerConfig
+from tests.support import classifiers, translators
 
 PAD = 5
 FRAMEWORKS = ["torch", "tensorflow"]

@@ -3,17 +3,16 @@
 import contextlib
 import importlib
 
-import classifiers
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 import torch
-import translators
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.batches.texts import Batches
 from course_lib.training.teacher_forcing import teacher_forcing
+from tests.support import classifiers, translators
 
 MIXED = ("cpu", torch.bfloat16)
 translation = importlib.import_module("course_lib.torch.training.next_token")

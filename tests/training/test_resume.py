@@ -5,19 +5,17 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import translators
 from numpy.testing import assert_allclose, assert_array_equal
-from resume_process import train
 
 from course_lib.checkpoints.weights import CheckpointError
 from course_lib.training.resume import FILE, read_training, write_training
+from tests.support import translators
+from tests.support.resume_process import train
 
-HERE = Path(__file__).parent
 STEPS = 30
 FRAMEWORKS = ["torch", "tensorflow"]
 
@@ -28,7 +26,7 @@ def framework(request):
 
 
 def start(framework, folder, slow):
-    command = [sys.executable, str(HERE / "resume_process.py"), framework, str(folder), str(STEPS), str(slow)]
+    command = [sys.executable, "-m", "tests.support.resume_process", framework, str(folder), str(STEPS), str(slow)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

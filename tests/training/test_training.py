@@ -5,7 +5,6 @@ import inspect
 import numpy as np
 import pytest
 import torch
-from classifiers import CONFIG, build
 from numpy.testing import assert_allclose, assert_array_equal
 from torch.nn import functional as F
 
@@ -15,6 +14,7 @@ from course_lib.batches.texts import Batches
 from course_lib.masks import padding_mask
 from course_lib.models.bert import BertConfig
 from course_lib.training.schedules import warmup_then_linear_decay
+from tests.support.classifiers import CONFIG, build
 
 
 def test_both_frameworks_take_the_same_path(examples):

@@ -5,7 +5,6 @@ import importlib
 import keras
 import numpy as np
 import pytest
-import translators
 from numpy.testing import assert_allclose, assert_array_equal
 
 import course_lib.tensorflow
@@ -18,6 +17,7 @@ from course_lib.training.arguments import settings_of
 from course_lib.training.bar import Bar
 from course_lib.training.limits import Limits
 from course_lib.training.run import Run
+from tests.support import translators
 
 NAN, INF = float("nan"), float("inf")
 
@@ -99,7 +99,7 @@ def test_a_model_whose_config_is_a_dict():
 
 
 def test_a_model_that_does_not_translate(library):
-    import classifiers
+    from tests.support import classifiers
 
     for model in (classifiers.build(library).model, classifiers.build(library).model.bert):
         with pytest.raises(TypeError, match="a Bert.* does not read source and target"):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import torch
-import translators
 from numpy.testing import assert_allclose
 from torch.nn import functional as F
 
 from course_lib.training.schedules import warmup_then_inverse_root
+from tests.support import translators
 
 SETTINGS = {"rate": 3e-3, "progress": False}
 

@@ -2,16 +2,15 @@
 
 import importlib
 
-import classifiers
 import numpy as np
 import pytest
 import torch
-import translators
 from numpy.testing import assert_array_equal
 
 from course_lib.batches.pairs import PairBatches
 from course_lib.batches.texts import Batches
 from course_lib.models.transformer import TransformerConfig
+from tests.support import classifiers, translators
 
 SOURCE, TARGET = np.array([[3, 4, 5], [6, 7, 0]]), np.array([[1, 3, 2], [1, 4, 2]])
 

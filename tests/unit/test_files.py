@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from writers import WRITERS, contents
 
 import course_lib
 from course_lib import files
@@ -21,9 +20,9 @@ from course_lib.checkpoints import weights
 from course_lib.checkpoints.weights import CheckpointError, read_checkpoint, write_checkpoint
 from course_lib.files import replacing
 from course_lib.training.resume import write_training
+from tests.support.writers import WRITERS, contents
 
 ROOT = Path(course_lib.__file__).parent
-SCRIPT = Path(__file__).with_name("writers.py")
 
 
 def write(folder, text, *names, gone=()):
@@ -231,7 +230,7 @@ def test_every_writer_on_a_full_disk(tmp_path):
     """
     disk = tmp_path / "disk"
     disk.mkdir()
-    command = [sys.executable, str(SCRIPT), str(disk)]
+    command = [sys.executable, "-m", "tests.support.writers", str(disk)]
     mount = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     on_a_small_disk = f'mount -t tmpfs -o size=1m none {disk} && "$@"'
     try:

@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from course import ROOT, filled_in, grade_id
 from nbformat.notebooknode import from_dict
 from nbgrader.utils import determine_grade, is_grade
+
+from tests.support.course import ROOT, filled_in, grade_id
 
 
 class QuickScorer:

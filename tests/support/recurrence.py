@@ -8,7 +8,8 @@ al. 2015 (section 3 and appendix A.1.2), Luong et al. 2015 (section 3.1).
 import math
 
 import numpy as np
-from specification import linear, softmax
+
+from tests.support.specification import linear, softmax
 
 
 def sigmoid(x):

@@ -1,11 +1,14 @@
-"""Trains in a process of its own, to be killed: python resume_process.py FRAMEWORK FOLDER STEPS SLOW SAVE_EVERY."""
+"""Trains in a process of its own, to be killed.
+
+`python -m tests.support.resume_process FRAMEWORK FOLDER STEPS SLOW SAVE_EVERY` starts one.
+"""
 
 import importlib
 import json
 import sys
 import time
 
-import translators
+from tests.support import translators
 
 
 def train(framework: str, folder: str | None, steps: int, slow: float = 0.0, save_every: float = 0.0):

@@ -1,7 +1,7 @@
 """Everything in the library that saves a file for its user, small and large, and a program that leaves them no room.
 
-`python writers.py FOLDER MODE...` prints, as JSON, how each fared: "limit" allows no file of more than some bytes,
-"disk" takes FOLDER for a disk of its own and fills it.
+`python -m tests.support.writers FOLDER MODE...` prints, as JSON, how each fared: "limit" allows no file of more
+than some bytes, "disk" takes FOLDER for a disk of its own and fills it.
 """
 
 import json

@@ -1,6 +1,6 @@
 """A toy data set in a real wheel, a package index on this machine, and a program that fetches from another process.
 
-`python toys.py SPEC.json` registers the data set of the file and fetches it.
+`python -m tests.support.toys SPEC.json` registers the data set of the file and fetches it.
 """
 
 import base64

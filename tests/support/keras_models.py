@@ -3,7 +3,8 @@
 import keras
 import numpy as np
 import tensorflow as tf
-from backends import TENSORFLOW
+
+from tests.support.backends import TENSORFLOW
 
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
 

@@ -1,0 +1,1 @@
+"""What tests share: import it as `from tests.support.backends import TORCH`, from whatever folder."""
