@@ -2,6 +2,8 @@
 
 import os
 import signal
+import threading
+import time
 from collections import defaultdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +29,7 @@ OVERLOOKED = (
     "CUDA initialization",  # PyTorch for CUDA where a driver is broken
     r"\w+\.__init__ got an unexpected keyword argument '___pyct_anno'",  # TensorFlow's AutoGraph on Python 3.13
 )
+EVERY = 60  # seconds between two lines that say how far a run in several processes is
 MEMORY = 3.5e9  # bytes that the largest lecture takes
 CHOSEN = pytest.StashKey[list[str]]()  # the tests of this run, by their names
 
@@ -51,6 +54,58 @@ def pytest_configure(config):
         )
     others = os.environ.get("PYTHONPATH")  # for the processes that tests start
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), others)))
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(config), "course-progress")
+
+
+class Progress:
+    """Names each failure when it happens and, of a run in several processes, what is running: a log may end early."""
+
+    def __init__(self, config):
+        self.config, self.begun, self.over = config, time.monotonic(), threading.Event()
+        self.running, self.ended, self.failed = {}, 0, 0
+
+    def line(self, text):
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None:
+            terminal.write(f"\n{text}\n", flush=True)
+
+    def pytest_sessionstart(self):
+        if self.config.getoption("numprocesses", None):  # else what is printed belongs to the test that runs
+            threading.Thread(target=self.keep_saying, daemon=True).start()
+
+    def pytest_sessionfinish(self):
+        self.over.set()
+
+    def keep_saying(self):
+        while not self.over.wait(EVERY):
+            now = time.monotonic()
+            running = [f"{nodeid} for {now - since:.0f} s" for nodeid, since in list(self.running.items())]
+            count = f"{self.ended} tests ended, {self.failed} failed"
+            self.line(f"After {now - self.begun:.0f} s: {count}; running: {', '.join(running) or 'none'}")
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.running[nodeid] = time.monotonic()
+
+    def pytest_runtest_logfinish(self, nodeid):
+        self.running.pop(nodeid, None)
+        self.ended += 1
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.failed += 1
+            self.line(f"{'FAILED' if report.when == 'call' else 'ERROR'} {report.nodeid} - {_reason(report)}")
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.line(f"ERROR {report.nodeid} - {_reason(report)}")
+
+
+def _reason(report):
+    """The first line of what went wrong."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    lines = (crash.message if crash else str(report.longrepr)).strip().splitlines()
+    return (lines[0] if crash else lines[-1]) if lines else ""
 
 
 @pytest.hookimpl(optionalhook=True)

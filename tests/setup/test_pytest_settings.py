@@ -39,7 +39,8 @@ def checkout(tmp_path):
     for name, text in (("mutation/test_planted_bugs.py", MUTATION), ("unit/test_child.py", CHILD)):
         (root / "tests" / name).parent.mkdir(parents=True)
         (root / "tests" / name).write_text(text)
-    shutil.copy(TESTS / "conftest.py", root / "tests")
+    for name in ("conftest.py", "__init__.py"):
+        shutil.copy(TESTS / name, root / "tests")
     shutil.copy(TESTS.parent / "pyproject.toml", root)
     (tmp_path / "test_outside.py").write_text("import warnings\n\ndef test_warns(): warnings.warn('no error here')\n")
     return root
@@ -64,7 +65,7 @@ def test_the_library_beside_the_tests_is_tested(checkout, folder, processes):
 
 
 def test_another_library_is_not_tested(checkout):
-    code, said = run(checkout, "-o", "pythonpath=", "tests/unit")
+    code, said = run(checkout, "-o", "pythonpath=", "--import-mode=append", "tests/unit")
     other = checkout.parent / "other"
     assert code == pytest.ExitCode.USAGE_ERROR and "Traceback" not in said
     assert f"these tests are of {checkout / 'course_lib'}, but Python would import course_lib from {other}" in said
@@ -77,6 +78,43 @@ def test_warnings_are_errors_in_some_folders_whatever_the_root_is(checkout, root
     code, said = run(checkout, *settings, "tests/unit", "../test_outside.py", "-k", "test_warns")
     assert code == pytest.ExitCode.TESTS_FAILED and "1 failed, 1 passed" in said, said
     assert "UserWarning: an error here" in said
+
+
+FAILURES = '''
+import time
+import pytest
+
+@pytest.fixture
+def broken():
+    raise OSError("no room\\nat all")
+
+def test_error(broken): pass
+
+def test_fails(): assert False, "the reason\\nand more"
+
+def test_is_slow(): time.sleep(0.4)
+'''
+
+
+@pytest.mark.parametrize("processes", ["0", "1"])
+def test_a_failure_is_named_with_its_reason_before_the_end(checkout, processes):
+    (checkout / "tests" / "unit" / "test_failures.py").write_text(FAILURES)
+    (checkout / "tests" / "unit" / "test_syntax.py").write_text("1 +")
+    code, said = run(checkout, "-n", processes, "--tb=no", "--no-summary", "tests/unit/test_failures.py")
+    assert code == pytest.ExitCode.TESTS_FAILED
+    assert "\nERROR tests/unit/test_failures.py::test_error - OSError: no room\n" in said, said
+    assert "\nFAILED tests/unit/test_failures.py::test_fails - AssertionError: the reason\n" in said
+    code, said = run(checkout, "-n", processes, "--tb=no", "--no-summary", "tests/unit/test_syntax.py")
+    assert code and "\nERROR tests/unit/test_syntax.py - E   SyntaxError: invalid syntax\n" in said, said
+
+
+def test_a_run_in_several_processes_says_again_and_again_what_is_running(checkout):
+    (checkout / "tests" / "unit" / "test_failures.py").write_text(FAILURES)
+    conftest = checkout / "tests" / "conftest.py"
+    assert "\nEVERY = 60 " in conftest.read_text()
+    conftest.write_text(conftest.read_text().replace("\nEVERY = 60 ", "\nEVERY = 0.05 "))
+    said = run(checkout, "-n", "1", "tests/unit/test_failures.py")[1]
+    assert "s: 2 tests ended, 2 failed; running: tests/unit/test_failures.py::test_is_slow for 0 s\n" in said, said
 
 
 def test_an_interrupted_run_says_how_many_bugs_of_how_many_were_planted(checkout):
