@@ -8,7 +8,7 @@ import tensorflow as tf
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
 from course_lib.models.blocks import AttentionOutput
 from course_lib.tensorflow.kernels import attention_context
-from course_lib.tensorflow.layers import ExplicitMask, dense, drop
+from course_lib.tensorflow.layers import ExplicitMask, dense, drop, lengths
 from course_lib.tensorflow.positions import rotate
 from course_lib.tensorflow.serialization import serializable
 
@@ -196,10 +196,10 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
 
     def split(self, x):
         """(B, T, H d_head) -> (B, H, T, d_head), for any number of heads."""
-        shape = tf.shape(x)
-        return tf.transpose(tf.reshape(x, (shape[0], shape[1], x.shape[-1] // self.d_head, self.d_head)), (0, 2, 1, 3))
+        n_rows, length, width = lengths(x)
+        return tf.transpose(tf.reshape(x, (n_rows, length, width // self.d_head, self.d_head)), (0, 2, 1, 3))
 
     def merge(self, x):
         """(B, H, T, d_head) -> (B, T, H d_head), the inverse of `split`."""
-        shape = tf.shape(x)
-        return tf.reshape(tf.transpose(x, (0, 2, 1, 3)), (shape[0], shape[2], x.shape[1] * self.d_head))
+        n_rows, n_heads, length, _ = lengths(x)
+        return tf.reshape(tf.transpose(x, (0, 2, 1, 3)), (n_rows, length, n_heads * self.d_head))

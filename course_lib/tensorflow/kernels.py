@@ -15,7 +15,7 @@ def attention_context(q, k, v, mask, bias, dropout, scale):
 
     @tf.custom_gradient
     def attend(q, k, v, *bias):
-        scores = tf.matmul(q * scale, k, transpose_b=True)  # (..., T, S)
+        scores = _scores(q * scale, k)  # (..., T, S)
         for term in bias:
             scores += term
         if mask is not None:
@@ -23,7 +23,7 @@ def attention_context(q, k, v, mask, bias, dropout, scale):
             scores += tf.where(mask, tf.zeros((), scores.dtype), scores.dtype.min / 2)
         weights = tf.nn.softmax(scores)
         keep = 1.0 if dropout == 0.0 else drop(tf.ones_like(weights), dropout)  # 0, or 1 / (1 - dropout)
-        context = tf.matmul(weights * keep, v)
+        context = _mean(weights * keep, v)
 
         def gradient(d_context):
             row_sums = tf.reduce_sum(d_context * context, axis=-1, keepdims=True)  # (..., T, 1)
@@ -40,6 +40,28 @@ def attention_context(q, k, v, mask, bias, dropout, scale):
     if mask is not None:
         context *= tf.cast(tf.reduce_any(tf.experimental.numpy.atleast_1d(mask), -1, keepdims=True), context.dtype)
     return context
+
+
+def _scores(q, k):
+    """q k^T, for q (..., T, d) and k (..., S, d)."""
+    if not _is_one_query(q):
+        return tf.matmul(q, k, transpose_b=True)
+    return tf.reduce_sum(q * k, axis=-1)[..., None, :]
+
+
+def _mean(weights, v):
+    """weights v, for weights (..., T, S) and v (..., S, d)."""
+    if not _is_one_query(weights):
+        return tf.matmul(weights, v)
+    return tf.reduce_sum(tf.linalg.matrix_transpose(weights) * v, axis=-2, keepdims=True)
+
+
+def _is_one_query(x):
+    """Whether x (1, H, 1, ...) is of one token of one sequence, as in decoding, where each has one more key.
+
+    On a CPU, a product of matrices is prepared anew for each number of keys, which takes longer than these few sums.
+    """
+    return x.shape.rank == 4 and x.shape[0] == x.shape[2] == 1
 
 
 def _summed(d_scores, term):
@@ -120,3 +142,24 @@ def recurrence(cell, mask):
 def where_real(real, new, old):
     """The states (B, d_hidden) of `new` in the rows that are real (B,), those of `old` in the others."""
     return tuple(tf.where(real[:, None], a, b) for a, b in zip(new, old, strict=True))
+
+
+class Traced:
+    """A function that is traced once, at its first call, for tensors of these shapes.
+
+    A `tf.function` looks at all its tensors at every call, which takes half a millisecond for the state of a decoder.
+
+    Parameters
+    ----------
+    function : of tensors and tuples of tensors
+    signature : a `tf.TensorSpec` in the place of each tensor
+    """
+
+    def __init__(self, function, *signature):
+        self.function, self.signature, self.traced = tf.function(function), signature, None
+
+    def __call__(self, *arguments):
+        """What the function returns; the tensors must have the dtypes of the signature."""
+        if self.traced is None:
+            self.traced = self.function.get_concrete_function(*self.signature)
+        return self.traced(*arguments)

@@ -55,10 +55,27 @@ def _both(padding, mask):
     return padding & mask if mask.dtype == "bool" else mask  # one that is not boolean is refused where it is used
 
 
+class Dense(keras.layers.Dense):
+    """Keras's, which multiplies two matrices, also where lengths are unknown: its own counts all axes at every call."""
+
+    def call(self, inputs, training=None):
+        """(..., d_in) -> (..., d_out)."""
+        if isinstance(inputs, keras.KerasTensor) or len(inputs.shape) == 2:
+            return super().call(inputs, training=training)
+        rows = super().call(tf.reshape(inputs, (-1, inputs.shape[-1])), training=training)
+        return tf.reshape(rows, (*lengths(inputs)[:-1], self.units))
+
+
+def lengths(x) -> list:
+    """The shape of x; a tensor stands for a length that is not known while a function is traced."""
+    known = x.shape.as_list()
+    return known if None not in known else [tf.shape(x)[i] if n is None else n for i, n in enumerate(known)]
+
+
 def dense(d_in: int, d_out: int, std: float | None = None, bias: bool = True) -> keras.layers.Dense:
     """A linear layer d_in -> d_out; normal with `std` at the start, Glorot uniform when None."""
     start = "glorot_uniform" if std is None else keras.initializers.RandomNormal(stddev=std)
-    layer = keras.layers.Dense(d_out, kernel_initializer=start, use_bias=bias)
+    layer = Dense(d_out, kernel_initializer=start, use_bias=bias)
     layer.build((None, d_in))
     return layer
 

@@ -21,12 +21,11 @@ from course_lib.tensorflow.decoder import Decoder
 from course_lib.tensorflow.decoding import NextLogits
 from course_lib.tensorflow.encoder import Encoder
 from course_lib.tensorflow.fitting import Fittable
-from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, table_of
+from course_lib.tensorflow.kernels import Traced
+from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, lengths, table_of
 from course_lib.tensorflow.positions import LearnedPositions, SinusoidalPositions
 from course_lib.tensorflow.pretrained import Checkpoint
 from course_lib.tensorflow.state import set_state
-
-IDS = tf.TensorSpec((None, None), tf.int64)
 
 
 class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
@@ -106,41 +105,49 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
         ids = tf.cast(checked_ids("ids", ids, self.config.target_vocab), tf.int64)
         if None not in (ids.shape[1], state.mask.shape[-1]):
             self._check_room(state.mask.shape[-1] + ids.shape[1])
-        return self._compiled()["step"](ids, state)
+        # a function of its own for one token, and for one sentence: what TensorFlow knows, it need not look up
+        return self._compiled()["step", *(1 if n == 1 else None for n in ids.shape)](ids, state)
 
     def _compiled(self) -> dict:
-        """The functions of decoding, each traced once for all batches and lengths.
+        """The functions of decoding, each traced once, for all batches and lengths or for those of one.
 
         What changes the weights, such as `enable_lora` and `quantize`, makes them anew.
         """
-        weights, functions = self._decoding
-        if len(weights) == len(self.weights) and all(map(operator.is_, weights, self.weights)):
+        (known, functions), weights = self._decoding, self.weights
+        if len(known) == len(weights) and all(map(operator.is_, known, weights)):
             return functions
-        mask = tf.TensorSpec((None, 1, 1, None), tf.bool)
-        memory = TransformerMemory(tf.TensorSpec((None, None, self.config.d_model), self.compute_dtype), mask)
-        heads = (None, self.config.n_heads, None, self.config.d_model // self.config.n_heads)
-        caches = (LayerCache(*4 * [tf.TensorSpec(heads, self.compute_dtype)]),) * self.config.n_layers
 
-        @tf.function(input_signature=[IDS])
         def encode(ids):
             mask = padding_mask(ids, self.config.pad_id)
             return TransformerMemory(self.encoder(self.embed_source(ids), mask=mask).last_hidden, mask)
 
-        @tf.function(input_signature=[memory])
         def start(memory):
             return TransformerState(memory.mask, memory.mask[..., :0], self.decoder.start(memory.hidden))
 
-        @tf.function(input_signature=[IDS, TransformerState(mask, mask, caches)])
         def step(ids, state):
             mask = tf.concat([state.mask, padding_mask(ids, self.config.pad_id)], axis=-1)  # (B, 1, 1, t + n)
-            n_new, n_read = tf.shape(ids)[1], tf.shape(mask)[-1]
-            x, visible = self.embed_target(ids, n_read - n_new), mask & _past(n_new, n_read)
+            n_new, n_read = lengths(ids)[1], tf.shape(mask)[-1]
+            visible = mask if ids.shape[1] == 1 else mask & _past(n_new, n_read)
+            x = tf.ensure_shape(self.embed_target(ids, n_read - n_new), (*ids.shape, self.config.d_model))
             hidden, caches = self.decoder.step(x, state.caches, visible, state.memory_mask)
             return self.predict_from(hidden[:, -1]), TransformerState(state.memory_mask, mask, caches)
 
-        functions = {"encode": encode, "start": start, "step": step}
-        vars(self)["_decoding"] = self.weights, functions
+        hidden = tf.TensorSpec((None, None, self.config.d_model), self.compute_dtype)
+        memory = TransformerMemory(hidden, self._state_of(None).mask)
+        functions = {"encode": Traced(encode, _ids(None, None)), "start": Traced(start, memory)}
+        for n_rows in (1, None):
+            for length in (1, None):
+                signature = _ids(n_rows, length), self._state_of(n_rows)
+                functions["step", n_rows, length] = Traced(step, *signature)
+        vars(self)["_decoding"] = weights, functions
         return functions
+
+    def _state_of(self, n_rows):
+        """A TransformerState of the shapes of this many sentences, any number when None, and of any length."""
+        mask = tf.TensorSpec((n_rows, 1, 1, None), tf.bool)
+        heads = (n_rows, self.config.n_heads, None, self.config.d_model // self.config.n_heads)
+        cache = LayerCache(*4 * [tf.TensorSpec(heads, self.compute_dtype)])
+        return TransformerState(mask, mask, (cache,) * self.config.n_layers)
 
     def _check_room(self, length):
         if self.target_position is not None:  # the compiled functions do not know the length
@@ -169,6 +176,10 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
     def _placed(self, embedded, position, first=0):
         embedded = embedded * math.sqrt(self.config.d_model)
         return embedded if position is None else position(embedded, first=first)
+
+
+def _ids(n_rows, length):
+    return tf.TensorSpec((n_rows, length), tf.int64)
 
 
 def _past(n_queries, n_keys):
