@@ -64,6 +64,16 @@ def test_any_leading_axes(backend, rng, name, lead):
     assert_allclose(output, specification.attention(q, k, v, mask)[0], **backend.tolerance)
 
 
+@pytest.mark.parametrize("lead", [(1, 3), (2, 3)], ids=str)
+@pytest.mark.parametrize("length", [1, T])
+def test_fused_attention_of_few_queries_of_few_sequences(backend, rng, lead, length):
+    """One query of one sequence, as decoding asks for each token, may go a way of its own."""
+    q, k, v = queries_keys_values(rng, lead)
+    q, mask = q[..., :length, :], np.array([True, False, True, True, False, True, True])
+    output = backend.call(backend.function("fused_attention"), q, k, v, mask=mask).output
+    assert_allclose(output, specification.attention(q, k, v, mask)[0], **backend.tolerance)
+
+
 @pytest.mark.parametrize("shape", [(2, 3, 4), (5,), (1, 1)], ids=str)
 def test_softmax_equals_the_specification(backend, rng, shape):
     scores = 3.0 * rng.normal(size=shape)

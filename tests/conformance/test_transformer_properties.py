@@ -103,6 +103,7 @@ def test_decoding_by_steps_equals_the_whole(backend, kind, attention):
         found = read(model.next_logits(SOURCE, cached), ids)
         assert isinstance(found, np.ndarray)
         assert_allclose(found, whole, **backend.tolerance)
+    assert_allclose(read(model.next_logits(SOURCE[1:]), ids[1:]), whole[1:], **backend.tolerance)
 
 
 @pytest.mark.parametrize("cached", [True, False])
