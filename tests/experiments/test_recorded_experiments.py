@@ -1,0 +1,133 @@
+"""What the lectures quote was measured by the runs that stand in the experiments, all of them and no others."""
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+from course_lib.checkpoints.weights import read_checkpoint
+from course_lib.models.transformer import TransformerConfig
+from course_lib.torch import Seq2Seq, get_state
+from notebooks.experiments import ablations, fine_tuning, rnn_attention, train_translator
+from notebooks.experiments.harness import Record
+from notebooks.experiments.train_translator import RECIPES, SHIPPED
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
+CHOSEN = ("peak", "tokens")  # by a run, where its settings leave them open
+EXPERIMENTS = pytest.mark.parametrize("module", [rnn_attention, ablations, fine_tuning], ids=lambda m: m.__name__)
+TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
+
+
+def texts(module):
+    """The names of the runs that translated."""
+    return {name for name, run in module.RUNS.items() if not run.is_trial}
+
+
+@EXPERIMENTS
+def test_the_record_has_the_runs_of_the_table_with_their_settings(module):
+    experiment = module.EXPERIMENT
+    recorded = experiment.record.read()
+    assert recorded.keys() == experiment.runs.keys() == module.RUNS.keys()
+    for name, run in experiment.runs.items():
+        open_ones = {key for key in CHOSEN if getattr(run, key, 0) is None}
+        settings = {key: value for key, value in run._asdict().items() if key not in open_ones}
+        assert {key: recorded[name][key] for key in settings} == settings, name
+        assert experiment.state(name, recorded) == "recorded"
+
+
+@EXPERIMENTS
+def test_the_record_is_written_as_the_harness_writes_it(module):
+    """So that a run that is made again changes its own lines alone."""
+    record = module.EXPERIMENT.record
+    assert record.file == SCRIPTS[record.file.stem].parent / "recorded" / f"{record.file.stem}.json"
+    assert record.file.read_text(encoding="utf-8") == json.dumps(record.read(), indent=1) + "\n"
+
+
+@TIMED
+def test_every_run_had_its_budget_of_seconds(module):
+    recorded = module.EXPERIMENT.record.read()
+    for name, run in module.RUNS.items():
+        assert run.seconds <= recorded[name]["seconds"] < run.seconds + 1, name
+
+
+@TIMED
+def test_what_was_chosen_is_what_the_trials_say(module):
+    record = module.EXPERIMENT.record
+    for name, run in module.RUNS.items():
+        if run.is_trial:
+            continue
+        if module is ablations:
+            _, peak, tokens = module.plan(run, record)
+        else:
+            label = "plain" if run.score is None else "additive"
+            peak, tokens = module.chosen([trial for trial in module.TRIALS if trial.label == label], record)
+        assert tuple(record.read()[name][key] for key in CHOSEN) == (peak, tokens), name
+
+
+@TIMED
+def test_translations_of_all_test_sentences_lie_beside_the_figures(module):
+    folder = module.EXPERIMENT.record.folder
+    assert {path.stem for path in folder.glob("*.txt")} == texts(module)
+    assert {len(path.read_text(encoding="utf-8").splitlines()) for path in folder.glob("*.txt")} == {1000}
+
+
+def test_the_weights_that_are_kept_are_those_of_their_runs():
+    folder = rnn_attention.RECORD.folder
+    runs = [rnn_attention.RUNS[name] for name in rnn_attention.KEPT]
+    assert {path.parent.name for path in folder.glob("*/config.json")} == {run.label for run in runs}
+    for run in runs:
+        settings, weights = read_checkpoint(folder / run.label)
+        assert settings == run.settings
+        shapes = {name: value.shape for name, value in get_state(Seq2Seq(**settings)).items()}
+        assert {name: value.shape for name, value in weights.items()} == shapes
+        assert {value.dtype for value in weights.values()} == {np.dtype(np.float16)}
+
+
+def test_the_shipped_translator_is_the_one_of_its_recipe():
+    recipe = RECIPES["tatoeba-es-en"]
+    folder = SHIPPED / recipe.name
+    figures = json.loads((folder / "figures.json").read_text())
+    config = json.loads((folder / "config.json").read_text())
+    sizes = TransformerConfig.preset(recipe.preset, recipe.vocabulary, recipe.vocabulary)
+    same = {"d_model": sizes.d_model, "n_layers": sizes.n_layers, "n_heads": sizes.n_heads, "d_ff": sizes.d_ff}
+    same |= {"source_vocab": recipe.vocabulary, "pre_norm": recipe.pre_norm, "max_len": recipe.longest}
+    assert {key: config[key] for key in same} == same
+    assert figures["epochs"] == recipe.epochs
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert page == train_translator.readme(figures, folder, recipe)
+
+
+def test_the_commands_and_files_that_are_named_are_there():
+    cells = [cell.source for path in ROOT.glob("notebooks/*.ipynb") for cell in nbformat.read(path, 4).cells]
+    pages = [path.read_text(encoding="utf-8") for path in ROOT.glob("course_lib/pretrained/*/README.md")]
+    said = "\n".join(cells + pages)
+    commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
+    assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
+    files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
+    assert len(files) == 3 and [path for path in files if not path.exists()] == []
+
+
+@EXPERIMENTS
+def test_every_script_lists_its_runs(module, monkeypatch, capsys):
+    path = SCRIPTS[module.__name__.rpartition(".")[2]]
+    monkeypatch.setattr(sys, "argv", [str(path), "--list"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(path), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert ended.value.code == 0 and len(lines) == len(module.RUNS) + 1 and "none is left to make" in lines[-1]
+    assert module.EXPERIMENT.example in " ".join(module.RUNS) and module.EXPERIMENT.about == module.__doc__
+
+
+def test_a_script_runs_from_the_root_of_the_course():
+    """One that imports another, in a process of its own."""
+    command = [sys.executable, "notebooks/experiments/ablations.py", "recpie"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "no run's name contains 'recpie'" in done.stderr
+    assert Record.of(SCRIPTS["ablations"]).file == ablations.EXPERIMENT.record.file

@@ -1,0 +1,101 @@
+"""Every experiment still works: a run of each, from the data to the record, with little data and few updates."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from course_lib.checkpoints.weights import read_checkpoint
+from course_lib.data import sentence_pairs
+from course_lib.torch import load_translator
+from notebooks.experiments import ablations, fine_tuning, rnn_attention, train_translator
+from notebooks.experiments.harness import Record, main
+
+
+@pytest.fixture(scope="module")
+def split():
+    pairs = sentence_pairs.load("tatoeba-es-en")
+    some = np.arange(0, len(pairs.sources), 150)  # pairs of short sentences and of long ones
+    return sentence_pairs.split(pairs.take(some), validation=8, test=8, natural_test=4)
+
+
+@pytest.fixture
+def little(split, monkeypatch):
+    """The data of the translations cut to a few hundred pairs, and their runs to the updates of an instant."""
+    monkeypatch.setattr(sentence_pairs, "load", lambda corpus: corpus)
+    monkeypatch.setattr(sentence_pairs, "split", lambda pairs: split)
+    for module in (rnn_attention, ablations):
+        monkeypatch.setattr(module, "SECONDS", 0.01)
+    monkeypatch.setattr(rnn_attention, "MAX_LEN", 10)
+    monkeypatch.setattr(rnn_attention, "TRIAL_SECONDS", 0.01)
+    rnn_attention.prepared.cache_clear()
+    yield
+    rnn_attention.prepared.cache_clear()
+
+
+def made(module, folder, *words):
+    """What the runs of these words record in a folder of the test's own, where nothing was recorded."""
+    experiment = replace(module.EXPERIMENT, record=Record(folder / "tiny.json"))
+    assert main(experiment, module.__file__, list(words)) == 0
+    return experiment.record.read()
+
+
+def test_a_recurrent_translator(little, tmp_path, monkeypatch):
+    monkeypatch.setattr(rnn_attention, "TRIALS", rnn_attention.TRIALS[-2:])
+    trials = [trial.name for trial in rnn_attention.TRIALS]
+    found = made(rnn_attention, tmp_path, *trials, "additive-torch-0")
+    recorded = rnn_attention.RECORD.read()
+    assert list(found) == [*trials, "additive-torch-0"]
+    run, before = found["additive-torch-0"], recorded["additive-torch-0"]
+    assert run.keys() == before.keys() and run["parameters"] == before["parameters"] and run["updates"] >= 1
+    best = min((found[name] for name in trials), key=lambda figures: figures["nll"])
+    assert (run["peak"], run["tokens"]) == (best["peak"], best["tokens"])
+    texts = (tmp_path / "tiny" / "additive-torch-0.txt").read_text(encoding="utf-8").splitlines()
+    assert len(texts) == 8 and len(list((tmp_path / "tiny").glob("*.txt"))) == 1
+    assert read_checkpoint(tmp_path / "tiny" / "additive")[0] == rnn_attention.RUNS["additive-torch-0"].settings
+
+
+def test_without_its_trials_a_run_waits(little, tmp_path, capsys):
+    for module, name in ((rnn_attention, "dot-torch-0"), (ablations, "transformer-0")):
+        experiment = replace(module.EXPERIMENT, record=Record(tmp_path / "tiny.json"))
+        run = [name] if module is rnn_attention else ["transformer-2"]
+        assert main(experiment, module.__file__, run) == 1
+        assert "run first trial-0.00" in capsys.readouterr().err
+    assert not (tmp_path / "tiny.json").exists()
+
+
+def test_a_recurrent_translator_in_tensorflow(little, tmp_path, monkeypatch):
+    monkeypatch.setattr(rnn_attention, "chosen", lambda trials, record: (0.01, 1200))
+    found = made(rnn_attention, tmp_path, "additive-tensorflow")["additive-tensorflow-0"]
+    assert found.keys() == rnn_attention.RECORD.read()["additive-tensorflow-0"].keys()
+    assert found["framework"] == "tensorflow" and found["updates"] >= 1
+
+
+@pytest.mark.parametrize("name", ["no-warm-up-0", "pre-norm-1", "trial-0.003-1200-transformer-0"])
+def test_an_ablation(little, tmp_path, name):
+    found, before = made(ablations, tmp_path, name)[name], ablations.EXPERIMENT.record.read()[name]
+    same = ("schedule", "pre_norm", "peak", "tokens", "parameters", "seed")
+    assert found.keys() == before.keys() and [found[key] for key in same] == [before[key] for key in same]
+    assert 0 < found["confidence"] <= 1 and found["updates"] >= 1
+    assert (tmp_path / "tiny" / f"{name}.txt").exists() == (not name.startswith("trial"))
+
+
+@pytest.mark.parametrize("changes", [{"start": "scratch"}, {"cut": "both"}])
+def test_a_fine_tuning(tmp_path, monkeypatch, changes):
+    run = fine_tuning.Run("rotten-tomatoes", 20, 16)._replace(**changes)
+    monkeypatch.setattr(fine_tuning, "HELD_OUT", 4)
+    monkeypatch.setattr(fine_tuning, "EXPERIMENT", replace(fine_tuning.EXPERIMENT, runs={run.name: run}))
+    found = made(fine_tuning, tmp_path)[run.name]
+    recorded = fine_tuning.Record.of(fine_tuning.__file__).read()
+    assert all(found.keys() == figures.keys() for figures in recorded.values())
+    assert len(found["accuracy"]) == len(found["tfidf"]) == 3 and found["corpus"] == run.corpus
+
+
+def test_the_translator(little, tmp_path, monkeypatch, capsys):
+    tiny = train_translator.RECIPES["tatoeba-es-en"]._replace(preset="tiny", vocabulary=200)
+    monkeypatch.setitem(train_translator.RECIPES, tiny.corpus, tiny)
+    assert train_translator.main(["--to", str(tmp_path / "mine"), "--epochs", "0.2"]) == 0
+    figures = json.loads((tmp_path / "mine" / "figures.json").read_text())
+    assert figures["updates"] >= 1 and '"test_beam_bleu"' in capsys.readouterr().out
+    assert isinstance(load_translator(tmp_path / "mine")("hola"), str)
