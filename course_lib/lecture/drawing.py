@@ -8,19 +8,20 @@ white where it stands alone.
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-# Okabe and Ito's, as in `course_lib.lecture.plotting`; lightened on a dark page by book/_static/custom.css
+# Okabe and Ito's, as in `course_lib.lecture.plotting`. A page may set the variables: book/_static/custom.css does.
 COLOURS = {
-    "query": "#0072B2",
-    "key": "#E69F00",
-    "value": "#009E73",
-    "out": "#CC79A7",
-    "warn": "#D55E00",
-    "plain": "#6b7280",
+    "query": "var(--diagram-query, #0072B2)",
+    "key": "var(--diagram-key, #E69F00)",
+    "value": "var(--diagram-value, #009E73)",
+    "out": "var(--diagram-out, #CC79A7)",
+    "warn": "var(--diagram-warn, #D55E00)",
+    "plain": "var(--diagram-plain, #6b7280)",
 }
 INK, MUTED, GROUND = "var(--diagram-ink, #1f2328)", "var(--diagram-muted, #57606a)", "var(--diagram-ground, #ffffff)"
 WIDEST = 520  # units; a phone of 360 pixels shows the text of 15 units at 10 pixels and more
@@ -80,10 +81,10 @@ class Diagram:
         self._name = f"d{zlib.crc32(self.alt.encode()):08x}"  # several pictures of a page share its ids
 
     def text(
-        self, x: float, y: float, text: str, size: float = 15, anchor: str = "middle", colour: str | None = None,
-        bold: bool = False, italic: bool = False, muted: bool = False,
+        self, x: float, y: float, text: str, size: float = 15, anchor: str = "middle", bold: bool = False,
+        italic: bool = False, muted: bool = False,
     ) -> None:  # fmt: skip
-        """Words at (x, y), the middle of their height; what stands between two underscores is a subscript.
+        """Words at (x, y), the middle of their height; `x_1_` lowers the 1, `W^Q^` raises the Q.
 
         Raises
         ------
@@ -91,16 +92,14 @@ class Diagram:
         """
         if size < SMALLEST:
             raise ValueError(f"text is at least {SMALLEST} high, so that a phone shows it; got {size}")
-        half = width_of(text, size) / 2
+        half = width_of(text, size) * (1.1 if bold else 1) / 2
         middle = {"start": x + half, "middle": x, "end": x - half}[anchor]
         if middle - half < -1 or middle + half > self.width + 1:
             raise ValueError(f"{text!r} at {x:g} leaves the picture, which is {self.width:g} wide")
-        fill = COLOURS.get(colour, colour) if colour else (MUTED if muted else INK)
         style = (' font-weight="700"' if bold else "") + (' font-style="italic"' if italic else "")
-        name = f' class="diagram-{colour}"' if colour in COLOURS else ""
         self.parts.append(
-            f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" text-anchor="{anchor}" fill="{fill}"{style}{name} '
-            f'dominant-baseline="central">{_marked(text)}</text>'
+            f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" text-anchor="{anchor}" '
+            f'fill="{MUTED if muted else INK}"{style} dominant-baseline="central">{_marked(text)}</text>'
         )
 
     def box(
@@ -170,8 +169,7 @@ class Diagram:
         marker = f' marker-end="url(#{self._name}-{colour})"' if head else ""
         dashes = ' stroke-dasharray="5 4"' if dashed else ""
         self.parts.append(
-            f'<path d="{path}" fill="none" stroke="{COLOURS[colour]}" class="diagram-line-{colour}" '
-            f'stroke-width="{width:g}"{dashes}{marker}/>'
+            f'<path d="{path}" fill="none" stroke="{COLOURS[colour]}" stroke-width="{width:g}"{dashes}{marker}/>'
         )
 
     def cells(
@@ -193,7 +191,7 @@ class Diagram:
                 left, top = x + j * size, y + i * size
                 self._shape(
                     "rect", f'x="{left:g}" y="{top:g}" width="{size:g}" height="{size:g}"',
-                    "plain" if value is None else colour, filled=0.0 if value is None else 0.85 * value, stroke=0.8,
+                    "plain" if value is None else colour, filled=(0.45 if numbers else 0.85) * (value or 0), stroke=0.8,
                 )  # fmt: skip
                 if value is None:
                     ends = f"M {left + 5:g} {top + 5:g} l {size - 10:g} {size - 10:g}"
@@ -210,15 +208,14 @@ class Diagram:
         """The picture as a document of its own, which is also a part of a page as it stands."""
         heads = "".join(
             f'<marker id="{self._name}-{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-            f'orient="auto-start-reverse"><path d="M 0 0.6 L 8 4 L 0 7.4 z" fill="{COLOURS[name]}" '
-            f'class="diagram-{name}"/></marker>'
+            f'orient="auto-start-reverse"><path d="M 0 0.6 L 8 4 L 0 7.4 z" fill="{COLOURS[name]}"/></marker>'
             for name in sorted(self._used)
         )
         return (
             f'<svg class="diagram" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
             f'width="{self.width:g}" role="img" aria-label="{escape(self.alt)}" '
             'font-family="system-ui, Segoe UI, Roboto, Helvetica, Arial, sans-serif">\n'
-            f"<title>{escape(self.alt)}</title>\n<defs>{heads}</defs>\n"
+            f"<defs>{heads}</defs>\n"
             f'<rect width="{self.width:g}" height="{self.height:g}" fill="{GROUND}"/>\n'
             + "\n".join(self.parts)
             + "\n</svg>\n"
@@ -231,7 +228,7 @@ class Diagram:
         dashes = ' stroke-dasharray="5 4"' if dashed else ""
         self.parts.append(
             f'<{tag} {place} fill="{COLOURS[colour]}" fill-opacity="{filled:.3g}" stroke="{COLOURS[colour]}" '
-            f'stroke-width="{stroke:g}" class="diagram-shape-{colour}"{dashes}/>'
+            f'stroke-width="{stroke:g}"{dashes}/>'
         )
 
 
@@ -243,14 +240,14 @@ def width_of(text: str, size: float) -> float:
 
 
 def _marked(text: str) -> str:
-    """Escaped, with what stands between underscores set lower and smaller, as a subscript."""
-    parts = escape(text).split("_")
-    return "".join(
-        f'<tspan dy="0.28em" font-size="72%">{part}</tspan><tspan dy="-0.2em" font-size="100%">&#8203;</tspan>'
-        if i % 2
-        else part
-        for i, part in enumerate(parts)
-    )
+    """Escaped, with what stands between underscores lowered, and what stands between carets raised."""
+    parts = re.split(r"([_^])(.+?)\1", escape(text))
+    plain, signs, small = parts[::3], parts[1::3], parts[2::3]
+    marked = plain[0]
+    for sign, part, after in zip(signs, small, plain[1:], strict=True):
+        down, back = ("0.28em", "-0.2em") if sign == "_" else ("-0.5em", "0.36em")
+        marked += f'<tspan dy="{down}" font-size="72%">{part}</tspan><tspan dy="{back}">&#8203;</tspan>{after}'
+    return marked
 
 
 def _towards(start, end, distance) -> tuple[float, float]:

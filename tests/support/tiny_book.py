@@ -50,8 +50,13 @@ class TinyBook:
         return found
 
 
-def build(folder: Path, cells: list, *, builder: str = "html", extensions: tuple[str, ...] = (), **config) -> TinyBook:
-    """Build a book of one notebook with the given cells, after a first cell with the title."""
+def build(
+    folder: Path, cells: list, *, builder: str = "html", extensions: tuple[str, ...] = (), files=(), **config
+) -> TinyBook:
+    """Build a book of one notebook with the given cells, after a first cell with the title.
+
+    `files` is a dictionary of the texts that lie beside the notebook, by their paths.
+    """
     source, out = folder / "source", folder / "out"
     shutil.rmtree(folder, ignore_errors=True)
     source.mkdir(parents=True)
@@ -63,6 +68,9 @@ def build(folder: Path, cells: list, *, builder: str = "html", extensions: tuple
         },
     )
     nbformat.write(notebook, source / "index.ipynb")
+    for name in files:
+        (source / name).parent.mkdir(exist_ok=True)
+        (source / name).write_text(files[name], encoding="utf-8")
     settings = {
         "extensions": ["myst_nb", "framework_tabs", "solutions", *extensions],
         "nb_execution_mode": "off",
