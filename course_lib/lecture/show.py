@@ -10,7 +10,9 @@ from tqdm import tqdm
 from course_lib._extras import needed
 
 with needed("lectures"):
-    from IPython.display import Code, clear_output
+    from IPython.display import Code, clear_output, display
+
+CLAIM = "application/vnd.attention-course.claim+json"  # a kind of output that no page and no notebook shows
 
 
 def show(obj, docstring: bool = False) -> Code:
@@ -32,23 +34,40 @@ def show(obj, docstring: bool = False) -> Code:
     return Code(source if docstring else _without_docstrings(source), language="python")
 
 
-def claims(**values) -> None:
-    """Print the numbers that the prose of a lecture quotes, one `name: value` a line.
+def claims(how: str = "", /, **values) -> None:
+    """Keep the numbers that the prose of a lecture quotes with the cell that computed them; nothing is shown.
 
-    Prose then says `0.83<!--name-->`, and the test suite compares the two to the digits that the prose gives.
+    Prose then says `0.83<!--name-->`. The test suite compares the two to the digits that the prose gives, and the book
+    says on hover what is kept here.
+
+    Parameters
+    ----------
+    how : what computed them, such as "python notebooks/experiments/ablations.py, seeds 0 to 2"; by default the cell
+    values : a number each, or one with its interval, such as an `Estimate`
 
     Raises
     ------
-    TypeError : a value that is not a number.
+    TypeError : a value that is not a number, nor a number with its two limits.
     """
+    kept = []
     for name, value in values.items():
-        if isinstance(value, int) and not isinstance(value, bool):
-            print(f"{name}: {value}")
-        else:
-            try:
-                print(f"{name}: {float(value):.6g}")
-            except (TypeError, ValueError) as error:
-                raise TypeError(f"the claim {name!r} must be a number, got {value!r}") from error
+        parts = value if isinstance(value, tuple) else (value,)
+        if len(parts) not in (1, 3):
+            raise TypeError(f"the claim {name!r} must be a number, or (number, low, high), got {value!r}")
+        numbers = [_number(name, part) for part in parts]
+        claim = {"name": name, "value": numbers[0], "interval": numbers[1:], "how": how}
+        kept.append({key: part for key, part in claim.items() if part})
+    for claim in kept:
+        display({CLAIM: claim}, raw=True)
+
+
+def _number(name: str, value) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    try:
+        return f"{float(value):.6g}"
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"the claim {name!r} must be a number, got {value!r}") from error
 
 
 def progress(items, label: str = ""):

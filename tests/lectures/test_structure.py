@@ -5,6 +5,7 @@ import re
 import nbformat
 import pytest
 
+from course_lib.lecture.show import CLAIM
 from tests.support.lecture_files import LECTURES, prose, read
 
 FRAMEWORKS = {"numpy", "torch", "tensorflow"}
@@ -26,6 +27,8 @@ def framework_runs(notebook):
     """Runs of neighbouring code cells that carry a framework's tag, each as the set of its frameworks."""
     run: set[str] = set()
     for cell in [*notebook.cells, nbformat.v4.new_markdown_cell()]:
+        if "remove-cell" in tags(cell):  # the book does not show it, and goes on with its tabs
+            continue
         here = tags(cell) & FRAMEWORKS if cell.cell_type == "code" else set()
         if not here and run:
             yield run
@@ -90,6 +93,13 @@ def test_framework_cells_come_in_both_frameworks(notebook):
     assert runs, "a lecture shows its code in PyTorch and in TensorFlow"
     for run in runs:
         assert {"torch", "tensorflow"} <= run, f"a reader who chose another framework finds only {run}"
+
+
+@lectures
+def test_every_output_can_be_shown_or_is_a_claim(notebook):
+    shown = {"text/plain", "text/html", "text/latex", "text/markdown", "image/png", "image/svg+xml", CLAIM}
+    for cell in code_cells(notebook):
+        assert {kind for output in cell.outputs for kind in output.get("data", ())} <= shown, cell.id
 
 
 @lectures

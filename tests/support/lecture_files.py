@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import nbformat
 
+from course_lib.lecture.show import CLAIM
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LECTURES = sorted(NOTEBOOKS.glob("[0-9][0-9]-*.ipynb"))
 
-CLAIM = re.compile(r"^([A-Za-z_]\w*): ([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf))$", flags=re.MULTILINE)
 NUMBER = r"[-\u2212]?\d[\d,]*(?:\.\d+)?"
 QUOTED = re.compile(rf"(?P<number>{NUMBER})(?P<percent>\s?%)?<!--\s*(?P<name>\w+)\s*-->")
 
@@ -33,14 +34,10 @@ def prose(notebook) -> str:
     return re.sub(r"^## References\n.*?(?=^## |\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def stdout(cell) -> str:
-    return "".join(output.text for output in cell.get("outputs", []) if output.get("name") == "stdout")
-
-
 def claims(notebook) -> dict[str, float]:
-    """The numbers that `course_lib.lecture.show.claims` printed in the committed outputs of executed cells.
+    """The numbers that `course_lib.lecture.show.claims` kept in the committed outputs of executed cells.
 
-    A line counts only in a cell that calls `claims` with that name, so that none can be written in by hand.
+    A number counts only in a cell that calls `claims` with its name, so that none can be written in by hand.
 
     Raises
     ------
@@ -50,12 +47,13 @@ def claims(notebook) -> dict[str, float]:
     for cell in notebook.cells:
         if cell.cell_type != "code" or cell.execution_count is None or "claims(" not in cell.source:
             continue
-        for name, value in CLAIM.findall(stdout(cell)):
-            if not re.search(rf"\b{name}\s*=|\*\*", cell.source):
+        for output in cell.get("outputs", []):
+            claim = output.get("data", {}).get(CLAIM)
+            if claim is None or not re.search(rf"\b{claim['name']}\s*=|\*\*", cell.source):
                 continue
-            if name in found:
-                raise ValueError(f"{name!r} is claimed twice; give each number a name of its own")
-            found[name] = float(value)
+            if claim["name"] in found:
+                raise ValueError(f"{claim['name']!r} is claimed twice; give each number a name of its own")
+            found[claim["name"]] = float(claim["value"])
     return found
 
 

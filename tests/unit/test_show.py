@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from course_lib import masks
-from course_lib.lecture.show import claims, show
+from course_lib.evaluation.estimate import Estimate
+from course_lib.lecture.show import CLAIM, claims, show
 from course_lib.models.bert import BertConfig
 from course_lib.numpy import MultiHeadAttention
 
@@ -59,11 +60,26 @@ def test_things_without_python_source(thing):
         show(thing)
 
 
-def test_claims_print_one_a_line(capsys):
-    claims(n_heads=8, accuracy=0.8312345678, small=np.float32(1.5e-7), count=np.int64(12), third=1 / 3)
-    assert capsys.readouterr().out == ("n_heads: 8\naccuracy: 0.831235\nsmall: 1.5e-07\ncount: 12\nthird: 0.333333\n")
+def kept(monkeypatch, *how, **values):
+    """What a cell's outputs hold of these claims."""
+    outputs = []
+    monkeypatch.setattr("course_lib.lecture.show.display", lambda data, raw: outputs.append((data, raw)))
+    claims(*how, **values)
+    assert all(raw and list(data) == [CLAIM] for data, raw in outputs), "nothing that could be shown"
+    return [data[CLAIM] for data, _ in outputs]
 
 
-def test_claims_are_numbers():
-    with pytest.raises(TypeError, match="the claim 'accuracy' must be a number, got 'good'"):
-        claims(accuracy="good")
+def test_claims_are_kept_and_not_shown(capsys, monkeypatch):
+    numbers = {"n_heads": 8, "accuracy": 0.8312345678, "small": np.float32(1.5e-7), "count": np.int64(12)}
+    shown = {"n_heads": "8", "accuracy": "0.831235", "small": "1.5e-07", "count": "12"}
+    assert kept(monkeypatch, **numbers) == [{"name": name, "value": value} for name, value in shown.items()]
+    (claim,) = kept(monkeypatch, "train.py, seeds 0 to 2", accuracy=Estimate(0.5, 0.25, 1.0))
+    assert claim == {"name": "accuracy", "value": "0.5", "interval": ["0.25", "1"], "how": "train.py, seeds 0 to 2"}
+    assert kept(monkeypatch, "by hand", how=3) == [{"name": "how", "value": "3", "how": "by hand"}]
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("value", ["good", (1.0, 2.0), (1.0, "low", 2.0)], ids=str)
+def test_claims_are_numbers(value):
+    with pytest.raises(TypeError, match="the claim 'accuracy' must be a number"):
+        claims(accuracy=value)
