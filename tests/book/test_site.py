@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.site_checker import inspect_links, inspect_page, open_window, pages_of, serve
+from tests.support.site_checker import inspect_links, inspect_page, open_window, pages_of, serve, telling_pages
 
 ROOT = Path(__file__).parents[2]
 URL, REPOSITORY = "https://example.org/course", "https://github.com/someone/course"
 DEPLOYMENT = {"BOOK_URL": URL, "BOOK_REPOSITORY": REPOSITORY, "BOOK_BRANCH": "main"}  # as the workflow sets them
+LABELS = {"tensorflow": "TensorFlow", "torch": "PyTorch"}  # of the frameworks' tabs
+SOLUTION = "Show solution"
 
 
 @pytest.fixture(scope="session")
@@ -46,10 +48,10 @@ def address(site):
 
 @pytest.fixture(scope="session")
 def findings(site, browser, address):
-    """What is wrong with any page, by kind; the index of the whole site is one visit to every page."""
+    """What is wrong with any page, by kind; what they refer to is looked for in all files by `inspect_links`."""
     by_kind: dict[str, list[str]] = {}
     with open_window(browser, address) as window:
-        for name in pages_of(site):
+        for name in telling_pages(site):
             for finding in inspect_page(window, address, name):
                 by_kind.setdefault(finding.kind, []).append(str(finding))
     return by_kind
@@ -142,20 +144,80 @@ def shown_tabs(page) -> list[str]:
     )
 
 
-def test_tabs_stay_in_step_within_a_page_and_across_pages(site, page):
-    names = pages_with(site, 'data-sync-group="framework"')
-    assert len(names) > 1, "framework tabs on two pages or more"
-    for framework, label in (("tensorflow", "TensorFlow"), ("torch", "PyTorch")):
-        page.goto(names[0])
-        page.locator(f"label[data-sync-id={framework}]").first.click()
-        for name in names:
+def not_shown(page, framework: str) -> list[str]:
+    """What is wrong if every set of tabs that has this framework should show it."""
+    have = page.locator(f".sd-tab-set:has(> label[data-sync-id={framework}])").count()
+    hidden = page.locator(f"label[data-sync-id={framework}] + .sd-tab-content:not(:visible)").count()
+    folded = page.locator(f"details:not([open]) label[data-sync-id={framework}] + .sd-tab-content").count()
+    shown = shown_tabs(page)
+    right = shown.count(LABELS[framework]) == have > 0 and hidden == folded
+    return [] if right else [f"{page.url}: {framework} is chosen, {shown} are shown, {hidden} hidden"]
+
+
+def not_printed(page) -> list[str]:
+    """What is wrong if every tab should be printed with its label."""
+    page.emulate_media(media="print")
+    wrong = []
+    for part in ("label", "div.sd-tab-content"):
+        tabs = page.locator(f".sd-tab-set > {part}").count()
+        folded = page.locator(f"details:not([open]) .sd-tab-set > {part}").count()
+        shown = page.locator(f".sd-tab-set > {part}:visible").count()
+        if not shown == tabs - folded > 0:
+            wrong.append(f"{page.url}: {shown} of {tabs} {part}s, {folded} of them folded")
+    page.emulate_media(media="screen")
+    return wrong
+
+
+def not_folded(page) -> list[str]:
+    """What is wrong if each solution should be folded and open with a click."""
+    wrong = []
+    for folded in page.locator("details", has=page.locator("summary", has_text=SOLUTION)).all():
+        if not folded.is_visible():
+            continue  # inside the closed tab of another framework
+        content = folded.locator(":scope > *:not(summary)").first
+        before = content.is_visible()
+        folded.locator("summary").first.click()
+        if before or not content.is_visible():
+            wrong.append(f"{page.url}: a solution that was {'open' if before else 'folded, and stays so'}")
+    return wrong
+
+
+@pytest.fixture(scope="session")
+def visits(site, browser, address):
+    """What a reader meets on each page with tabs or solutions, by promise: each page is opened once."""
+    met: dict[str, list[str]] = {"tabs": [], "print": [], "solutions": []}
+    with_tabs, with_solutions = pages_with(site, 'data-sync-group="framework"'), pages_with(site, SOLUTION)
+    assert len(with_tabs) > 1 and with_solutions, "framework tabs on two pages or more, and exercises with solutions"
+    chosen, other = LABELS
+    with open_window(browser, address) as window:
+        page = window.new_page()
+        page.goto(with_tabs[0])
+        page.locator(f"label[data-sync-id={chosen}]").first.click()
+        for name in sorted({*with_tabs, *with_solutions}):
             page.goto(name)
-            have = page.locator(f".sd-tab-set:has(> label[data-sync-id={framework}])").count()
-            assert shown_tabs(page).count(label) == have > 0, f"{name}: {shown_tabs(page)}"
-            hidden = page.locator(f"label[data-sync-id={framework}] + .sd-tab-content:not(:visible)").count()
-            folded = page.locator(f"details:not([open]) label[data-sync-id={framework}] + .sd-tab-content").count()
-            assert hidden == folded
-    assert page.evaluate("localStorage.getItem('sphinx-design-tab-id-framework')") == "torch"
+            if name in with_tabs:
+                met["tabs"] += not_shown(page, chosen)  # as on the page before
+                page.locator(f"label[data-sync-id={other}]:visible").first.click()
+                met["tabs"] += not_shown(page, other)
+                chosen, other = other, chosen
+                met["print"] += not_printed(page)
+            if name in with_solutions:
+                met["solutions"] += not_folded(page)
+        kept = page.evaluate("localStorage.getItem('sphinx-design-tab-id-framework')")
+    met["tabs"] += [] if kept == chosen else [f"{chosen} was chosen, {kept} is kept"]
+    return met
+
+
+@pytest.mark.parametrize(
+    ("what", "promise"),
+    [
+        ("tabs", "tabs stay in step within a page and across pages"),
+        ("print", "print shows every tab with its label"),
+        ("solutions", "solutions are folded and open"),
+    ],
+)
+def test_pages_with_tabs_and_solutions(visits, what, promise):
+    assert not visits[what], f"promised: {promise}\n" + "\n".join(visits[what][:40])
 
 
 def test_tabs_work_from_the_keyboard(site, page):
@@ -164,33 +226,6 @@ def test_tabs_work_from_the_keyboard(site, page):
     page.locator(".sd-tab-set:has(> [data-sync-group=framework]) > input").first.focus()
     page.keyboard.press("ArrowRight")
     assert shown_tabs(page)[0] != before[0]
-
-
-def test_print_shows_every_tab_with_its_label(site, page):
-    names = pages_with(site, 'data-sync-group="framework"')
-    assert names
-    for name in names:
-        page.goto(name)
-        page.emulate_media(media="print")
-        for part in ("label", "div.sd-tab-content"):
-            tabs = page.locator(f".sd-tab-set > {part}")
-            folded = page.locator(f"details:not([open]) .sd-tab-set > {part}")
-            shown = page.locator(f".sd-tab-set > {part}:visible")
-            assert shown.count() == tabs.count() - folded.count() > 0
-
-
-def test_solutions_are_folded_and_open(site, page):
-    names = pages_with(site, "Show solution")
-    assert names, "exercises whose solution is folded under 'Show solution'"
-    for name in names:
-        page.goto(name)
-        for folded in page.locator("details", has=page.locator("summary", has_text="Show solution")).all():
-            if not folded.is_visible():
-                continue  # inside the closed tab of another framework
-            content = folded.locator(":scope > *:not(summary)").first
-            assert not content.is_visible()
-            folded.locator("summary").first.click()
-            assert content.is_visible(), name
 
 
 def test_the_reader_can_choose_light_or_dark(page):

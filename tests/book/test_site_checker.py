@@ -6,7 +6,15 @@ import itertools
 import pytest
 
 from tests.support import site_checker
-from tests.support.site_checker import Finding, find_chromium, inspect_links, inspect_page, open_window, serve
+from tests.support.site_checker import (
+    Finding,
+    find_chromium,
+    inspect_links,
+    inspect_page,
+    open_window,
+    serve,
+    telling_pages,
+)
 
 SQUARE = base64.b64encode(
     b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
@@ -138,6 +146,30 @@ def test_links(tmp_path):
     assert [finding.message for finding in found if finding.kind == "external"] == [
         "<script> refers to https://example.org/a.js"
     ]
+
+
+def test_a_resource_that_is_not_there_is_found_without_a_browser(tmp_path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a.css").write_text("")
+    body = "<link rel='stylesheet' href='../a.css?digest=1'><img src='data:,x'><script src='../b.js'></script>"
+    (tmp_path / "b" / "one.html").write_text(body, encoding="utf-8")
+    assert list(map(str, inspect_links(tmp_path))) == ["b/one.html: missing: <script> refers to ../b.js"]
+
+
+def test_every_page_is_opened_but_for_listings_with_nothing_new(tmp_path):
+    pages = {
+        "one.html": "<p>x</p>",
+        "two.html": "<p>x</p>",
+        "_modules/index.html": "<p>x</p>",
+        "_modules/lib/the_longest_name.html": '<pre class="a">x</pre>',
+        "_modules/lib/new.html": '<pre class="a">xxx</pre><pre><span id="i" class="b c">x</span></pre>',
+        "_modules/lib/old.html": '<pre class="a">xx</pre><span class="b c">y</span>',
+        "_modules/lib/drawn.html": '<pre class="a">x</pre><pre style="width: 9px">x</pre>',
+    }
+    for name, body in pages.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(body, encoding="utf-8")
+    assert telling_pages(tmp_path) == sorted(pages.keys() - {"_modules/lib/old.html"})
 
 
 def test_without_a_chromium_the_error_says_how_to_install_one(monkeypatch):

@@ -1,7 +1,9 @@
 """Open the pages of a built site in Chromium and list what is wrong with each of them."""
 
 import functools
+import html.parser
 import http.server
+import re
 import shutil
 import socketserver
 import threading
@@ -11,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
-from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 INSTALL = (
@@ -29,6 +30,7 @@ FLAGS = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # a request to another host fails at once
 ]
+RESOURCES = ("link", "script", "img", "iframe", "source", "video", "audio")
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 
 # Runs in the page. Returns [kind, message] pairs for everything that must hold whatever the colours are.
@@ -97,6 +99,28 @@ def pages_of(folder: Path) -> list[str]:
     """Every HTML page of a site, relative to its folder; `_static` holds the theme's fragments, not pages."""
     found = (path.relative_to(folder) for path in folder.rglob("*.html"))
     return sorted(path.as_posix() for path in found if path.parts[0] != "_static")
+
+
+ELEMENT = re.compile(r'<([a-z][a-z0-9]*)(?=[\s>])(?:[^>]*?\sclass="([^"]*)")?|\sstyle="([^"]*)"')
+
+
+def telling_pages(folder: Path) -> list[str]:
+    """The pages to open in a browser: all that somebody wrote, and of the listings of our modules a few.
+
+    A listing is code in the theme's template. So the one with the longest name is opened, and of the others, from the
+    longest file on, each that has an element of a kind and class that no one before it had.
+    """
+    pages = pages_of(folder)
+    listings = [name for name in pages if name.startswith("_modules/") and name.count("/") > 1]
+    listings.sort(key=lambda name: (-len(Path(name).with_suffix("").as_posix()), name))
+    rest = sorted(listings[1:], key=lambda name: (-(folder / name).stat().st_size, name))
+    seen, telling = set(), set(pages) - set(listings)
+    for name in listings[:1] + rest:
+        elements = set(ELEMENT.findall((folder / name).read_text(encoding="utf-8")))
+        if not elements <= seen:
+            telling.add(name)
+            seen |= elements
+    return sorted(telling)
 
 
 def is_local(url: str, base: str) -> bool:
@@ -180,26 +204,48 @@ def inspect_page(window: BrowserContext, base: str, name: str) -> list[Finding]:
     return found
 
 
+class Tags(html.parser.HTMLParser):
+    """The tags of a page that refer to something, and all its anchors."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.references, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if "id" in found:
+            self.anchors.add(found["id"])
+        if tag == "a" or tag in RESOURCES:
+            self.references.append((tag, found))
+
+
 def inspect_links(folder: Path) -> list[Finding]:
-    """Check every reference in the HTML files: links lead somewhere inside the site, resources are our own."""
+    """Check every reference in the HTML files: links lead somewhere inside the site, resources are there, and ours."""
     found: list[Finding] = []
-    soups = {
-        name: BeautifulSoup((folder / name).read_text(encoding="utf-8"), "html.parser") for name in pages_of(folder)
-    }
-    anchors = {name: {tag["id"] for tag in soup.find_all(id=True)} for name, soup in soups.items()}
-    for name, soup in soups.items():
-        for tag in soup.find_all(["link", "script", "img", "iframe", "source", "video", "audio"]):
-            target = tag.get("src") or tag.get("href") or ""
-            if urlparse(target).netloc and tag.get("rel") not in (["canonical"], ["license"]):
-                found.append(Finding(name, "external", f"<{tag.name}> refers to {target}"))
-        for tag in soup.find_all("a", href=True):
-            url, fragment = urldefrag(urljoin(f"http://our.site/{name}", tag["href"]))
-            if not url.startswith("http://our.site/"):
+    pages = {name: Tags((folder / name).read_text(encoding="utf-8")) for name in pages_of(folder)}
+    for name, page in pages.items():
+        for tag, attributes in page.references:
+            if tag == "a":
+                found += _broken_link(folder, name, attributes["href"], pages) if "href" in attributes else []
                 continue
-            target = unquote(urlparse(url).path).lstrip("/")
-            target = f"{target}index.html" if target.endswith("/") or not target else target
-            if not (folder / target).is_file():
-                found.append(Finding(name, "link", f"{tag['href']} leads nowhere"))
-            elif fragment and target in anchors and unquote(fragment) not in anchors[target]:
-                found.append(Finding(name, "link", f"{tag['href']} names no place on that page"))
+            target = attributes.get("src") or attributes.get("href") or ""
+            parts = urlparse(target)
+            if parts.netloc and attributes.get("rel") not in ("canonical", "license"):
+                found.append(Finding(name, "external", f"<{tag}> refers to {target}"))
+            elif parts.path and not parts.scheme and not (folder / name).parent.joinpath(unquote(parts.path)).exists():
+                found.append(Finding(name, "missing", f"<{tag}> refers to {target}"))
     return found
+
+
+def _broken_link(folder: Path, name: str, link: str | None, pages: dict[str, Tags]) -> list[Finding]:
+    url, fragment = urldefrag(urljoin(f"http://our.site/{name}", link or ""))
+    if not url.startswith("http://our.site/"):
+        return []
+    target = unquote(urlparse(url).path).lstrip("/")
+    target = f"{target}index.html" if target.endswith("/") or not target else target
+    if not (folder / target).is_file():
+        return [Finding(name, "link", f"{link} leads nowhere")]
+    if fragment and target in pages and unquote(fragment) not in pages[target].anchors:
+        return [Finding(name, "link", f"{link} names no place on that page")]
+    return []
