@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from filelock import FileLock, Timeout
 
 from course_lib.files import replacing
@@ -237,6 +236,8 @@ def listing(experiment: Experiment, names: Iterable[str]) -> str:
 @contextlib.contextmanager
 def one_core() -> Iterator[None]:
     """One thread for PyTorch, and for TensorFlow if it has not been imported yet."""
+    import torch  # here, because it takes seconds, and no list of runs needs it
+
     settings = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
     before, threads = {name: os.environ.get(name) for name in settings}, torch.get_num_threads()
     os.environ |= settings

@@ -189,8 +189,8 @@ def test_a_run_keeps_to_one_core_where_its_seconds_are_those_of_one(tmp_path, mo
     monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
     threads, seen = [4], []
     experiment, _ = toy(tmp_path, lambda run, record: seen.append(threads[-1]) or {})
-    call(experiment, "one")
-    call(replace(experiment, one_core=False), "two")
+    call(replace(experiment, one_core=True), "one")
+    call(experiment, "two")
     assert seen == [1, 4] and threads == [4, 1, 4]
 
 

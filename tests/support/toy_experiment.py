@@ -40,7 +40,8 @@ def toy(folder, measure=None, runs=RUNS):
         found = measure(run, record) if measure else {}
         return {"chosen": 7, "product": 10 * run.factor, "seconds": 61.4, **found}
 
-    return Experiment("What is ten times a factor?", runs, usual, Record(Path(folder) / "toy.json"), "three"), made
+    record = Record(Path(folder) / "toy.json")
+    return Experiment("What is ten times a factor?", runs, usual, record, "three", one_core=False), made
 
 
 def wait_for(path):
