@@ -265,6 +265,237 @@ def transformer() -> Diagram:
     return d
 
 
+@drawn
+def gru() -> Diagram:
+    d = Diagram(
+        520, 272,
+        "One step of a GRU. Along the top the state runs from left to right: the gate z lets a part of it through, and "
+        "one minus z of the candidate n is added. The candidate is made of the input and of that part of the state "
+        "which the gate r lets through.",
+    )  # fmt: skip
+    top, mixed, low, lower = 48, 106, 222, 250
+    z = d.box(96, 152, 68, 38, "gate z", "sigmoid", learned=True)
+    r = d.box(228, 152, 68, 38, "gate r", "sigmoid", learned=True)
+    n = d.box(386, 152, 68, 38, "n", "tanh", "out", learned=True)
+    d.text(4, top, "h_t−1_", anchor="start")
+    d.text(4, lower + 8, "x_t_", anchor="start")
+    keep, add = d.circle(130, top, 11, "×"), d.circle(420, top, 11, "+")
+    let, take = d.circle(340, 171, 11, "×"), d.circle(420, mixed, 11, "×")
+    d.arrow((46, top), keep.left, colour="value", width=3)
+    d.arrow(keep.right, add.left, text="z h_t−1_: what stays", colour="value", width=3)
+    d.arrow(add.right, (484, top), colour="value", width=3)
+    d.text(488, top, "h_t_", anchor="start")
+    d.arrow(z.top, keep.bottom)
+    d.arrow((130, mixed), take.left, text="1 − z")
+    d.arrow(n.top, take.bottom, colour="out")
+    d.arrow(take.top, add.bottom, text="(1 − z) n", colour="out")
+    d.arrow(r.right, let.left)
+    d.arrow(let.right, n.left, colour="value")
+    d.arrow((70, top), (70, low), (340, low), let.bottom, colour="value")
+    for gate in (z, r):
+        d.arrow((gate.bottom[0] - 14, low), (gate.bottom[0] - 14, 191), colour="value")
+        d.arrow((gate.bottom[0] + 14, lower + 8), (gate.bottom[0] + 14, 191))
+    d.arrow((30, lower + 8), (420, lower + 8), n.bottom)
+    return d
+
+
+@drawn
+def teacher_forcing() -> Diagram:
+    d = Diagram(
+        520, 412,
+        "Teacher forcing against translating. In training the decoder reads the right target, shifted right by one; "
+        "all its answers are compared with the labels after a single pass. In translation each pass gives one token, "
+        "which the next pass reads.",
+    )  # fmt: skip
+    target = ("Never", "mind", ".")
+    d.text(4, 16, "training: the target is known, one pass", 15, anchor="start", bold=True)
+    model = d.box(98, 100, 416, 36, "decoder, causal mask", learned=True)
+    for t, (given, label) in enumerate(zip(("[START]", *target), (*target, "[END]"), strict=True)):
+        x = 98 + 106 * t
+        read = d.box(x, 164, 98, 30, given)
+        wanted = d.box(x, 36, 98, 30, label)
+        d.arrow(read.top, (x + 49, model.y + 38))
+        d.arrow((x + 49, model.y), wanted.bottom, colour="out")
+    for y, name in ((51, "labels"), (82, "loss of each"), (179, "inputs")):
+        d.text(4, y, name, 14, anchor="start", muted=True)
+    d.text(306, 210, "the labels, shifted right by one", 14, muted=True)
+    d.text(4, 250, "translating: the target is not known, a pass for each token", 15, anchor="start", bold=True)
+    x = 8
+    for t in range(3):
+        width = 62 * (t + 1) + 4 * t
+        model = d.box(x, 320, width, 32, "decoder", learned=True, size=13.5)
+        for j, given in enumerate(("[START]", *target)[: t + 1]):
+            read = d.box(x + 66 * j, 370, 62, 28, given, colour="plain" if not j else "out", size=14)
+            d.arrow(read.top, (read.top[0], 353))
+        written = d.box(x + width - 62, 272, 62, 28, target[t], colour="out", size=14)
+        d.arrow((written.bottom[0], 320), written.bottom, colour="out")
+        if t < 2:
+            after = x + width + 50
+            last = after + 66 * (t + 1) + 31
+            d.arrow(
+                written.right, (x + width + 25, 286), (x + width + 25, 407), (last, 407), (last, 399), colour="out",
+                dashed=True,
+            )  # fmt: skip
+        x += width + 50
+    return d
+
+
+@drawn
+def beam_search() -> Diagram:
+    d = Diagram(
+        520, 330,
+        "Beam search of width 2 as a tree, with the logarithm of the probability of each beginning. After every token "
+        "the two best beginnings stay, whichever branch they come from, and the others are dropped. The best sentence "
+        "begins with the second best word, which a greedy search drops.",
+    )  # fmt: skip
+    after = {
+        (): {"It": 0.5, "Never": 0.4, "That": 0.1},
+        ("It",): {"doesn't": 0.5, "is": 0.3, "was": 0.2},
+        ("Never",): {"mind": 0.9, "say": 0.1},
+        ("Never", "mind"): {".": 0.9, "it": 0.1},
+        ("It", "doesn't"): {"matter": 0.7, "hurt": 0.3},
+    }
+    beam, lefts = {(): (0.0, d.box(4, 148, 70, 34, "[START]", size=14))}, (112, 254, 396)
+    for step, left in enumerate(lefts):
+        found = {
+            (*begun, token): (score + math.log(p), box)
+            for begun, (score, box) in beam.items()
+            for token, p in after[begun].items()
+        }
+        kept = sorted(found, key=lambda begun: found[begun][0])[-2:]
+        beam, gap = {}, 246 / (len(found) - 1)
+        for i, (begun, (score, parent)) in enumerate(found.items()):
+            stays = begun in kept
+            colour = "out" if stays else "plain"
+            said = f"log p = {score:.2f}".replace("-", "−")
+            box = d.box(left, 34 + gap * i, 116, 44, begun[-1], said, colour, dashed=not stays)
+            d.arrow(parent.right, box.left, colour=colour, dashed=not stays, width=2.2 if stays else 1.2)
+            if stays:
+                beam[begun] = (score, box)
+        d.text(left + 58, 14, f"after token {step + 1}", 14, muted=True)
+    return d
+
+
+@drawn
+def cache() -> Diagram:
+    d = Diagram(
+        520, 326,
+        "The cache of a decoder that reads its fourth token. With it, the keys and values of the three tokens before "
+        "are kept, and one query, one key and one value are computed. Without it, all rows are computed again, the "
+        "same as before, and of four rows of weights only the last is used.",
+    )  # fmt: skip
+    words = ("this", "is", "a", "problem")
+    size = 17
+    for panel, (title, old) in enumerate((("with the cache", 0.3), ("without", 1.0))):
+        left = 82 + 228 * panel
+        d.text(left + 96, 12, title, bold=True)
+        if panel:
+            d.box(left - 8, 48, 204, 61, "", colour="warn", dashed=True)
+        for b, (name, colour) in enumerate((("q", "query"), ("k", "key"), ("v", "value"))):
+            x = left + 68 * b
+            d.text(x + 1.5 * size, 36, name, bold=True)
+            rows = [[old] * 3] * 3 + [[1.0] * 3]
+            if colour == "query" and panel == 0:
+                d.cells(x, 54 + 3 * (size + 3), [[1.0] * 3], size, colour)
+                continue
+            for i, row in enumerate(rows):
+                d.cells(x, 54 + i * (size + 3), [row], size, colour)
+        if panel == 0:
+            for i, word in enumerate(words):
+                d.text(left - 8, 54 + (size + 3) * i + size / 2, word, 14, anchor="end")
+            d.text(left + 68, 148, "pale: kept from before", 13, muted=True)
+            d.text(left + 68, 166, "full: computed now", 13, muted=True)
+        else:
+            d.text(left + 94, 148, "computed again,", 13, muted=True)
+            d.text(left + 94, 166, "the same as before", 13, muted=True)
+        rows = softmax(np.array([[1.0, -9, -9, -9], [0.2, 0.9, -9, -9], [0.4, 0.1, 0.8, -9], [0.3, 0.9, 0.1, 0.6]]))
+        shown = [[None if j > i else float(w) for j, w in enumerate(row)] for i, row in enumerate(rows)]
+        d.cells(left + 60, 200 + (60 if panel == 0 else 0), shown[3:] if panel == 0 else shown, 20, "out")
+        if panel == 0:
+            d.text(left + 100, 246, "its row of weights", 14)
+        else:
+            d.text(left + 150, 270, "used", 13, anchor="start")
+            d.text(left + 150, 228, "unused", 13, anchor="start", muted=True)
+        d.text(left + 100, 304, "(1, 4)" if panel == 0 else "(4, 4)", 13, muted=True)
+    return d
+
+
+@drawn
+def bert_input() -> Diagram:
+    d = Diagram(
+        520, 430,
+        "What BERT reads and what is put on it. Each token is the sum of three embeddings: its word's, its segment's "
+        "and its position's; the mask hides padding. The first vector goes through the pooler to a classifier; the "
+        "others serve for tags, for masked words, and for the start and end of a span.",
+    )  # fmt: skip
+    tokens = ("[CLS]", "who", "won", "[SEP]", "[MASK]", "won", "[SEP]", "[PAD]")
+    left, step = 64, 57
+    rows = (
+        ("token", tokens),
+        ("segment", "AAAABBBA"),
+        ("position", "01234567"),
+    )
+    for r, (name, entries) in enumerate(rows):
+        y = 292 + 48 * r
+        d.text(2, y + 15, name, 13, anchor="start")
+        for i, entry in enumerate(entries):
+            d.box(left + step * i, y, step - 4, 30, entry, size=13 if r == 0 else 14, learned=True)
+            if r < 2:
+                d.text(left + step * i + 26, y + 39, "+", 15)
+    d.text(2, 242, "mask", 13, anchor="start")
+    encoder = d.box(left, 170, step * 8 - 4, 38, "encoder: N layers of self-attention", learned=True)
+    for i in range(8):
+        x = left + step * i
+        hidden = i == 7
+        d.cells(x + 17, 234, [[None if hidden else 0.75]], 20, "plain")
+        d.arrow((x + 26, 291), (x + 26, 256), head=False)
+        d.arrow((x + 26, 233), (x + 26, 210), dashed=hidden)
+        if not hidden:
+            d.box(x, 118, step - 4, 28, f"h_{i}_", colour="out", size=14)
+            d.arrow((x + 26, encoder.y), (x + 26, 147), colour="out")
+    pooler = d.box(left - 60, 46, 113, 38, "pooler", "→ classes", learned=True)
+    d.arrow((left + 26, 117), (left + 26, pooler.bottom[1] + 1), colour="out")
+    d.curve(f"M {left + step} 104 L {left + step * 7 - 4} 104", "out")
+    each = d.box(132, 46, 178, 38, "a linear layer each", "→ tag, masked word", learned=True)
+    span = d.box(326, 46, 188, 38, "two scores each", "→ start and end of a span", learned=True)
+    d.arrow((each.bottom[0], 104), (each.bottom[0], 85), colour="out")
+    d.arrow((span.bottom[0], 104), (span.bottom[0], 85), colour="out")
+    d.text(2, 18, "one of three heads, for one of three tasks", 14, anchor="start", bold=True)
+
+    return d
+
+
+@drawn
+def fine_tuning() -> Diagram:
+    d = Diagram(
+        520, 392,
+        "Feature extraction against fine-tuning. In both, the encoder makes one vector of a text, that of the first "
+        "token or the mean, and a new classifier reads it. In feature extraction the gradient stops at the classifier "
+        "and the encoder stays frozen. In fine-tuning it goes all the way down.",
+    )  # fmt: skip
+    for panel, title in enumerate(("feature extraction", "fine-tuning")):
+        left, frozen = 8 + 252 * panel, panel == 0
+        d.text(left + 80, 16, title, bold=True)
+        state = "frozen" if frozen else "learns"
+        loss = d.box(left, 40, 160, 36, "loss", colour="warn")
+        classifier = d.box(left, 108, 160, 44, "classifier", "new: learns", "out", learned=True)
+        vector = d.box(left, 184, 160, 44, "one vector", "[CLS], or the mean")
+        encoder = d.box(left, 260, 160, 44, "encoder, N layers", state, learned=not frozen, dashed=frozen)
+        words = d.box(left, 336, 160, 44, "embeddings", state, learned=not frozen, dashed=frozen)
+        for below, above in ((words, encoder), (encoder, vector), (vector, classifier), (classifier, loss)):
+            d.arrow(below.top, above.bottom)
+        x = left + 186
+        ends = (classifier,) if frozen else (classifier, encoder, words)
+        d.curve(f"M {left + 160} 58 L {x - 8} 58 Q {x} 58 {x} 66", "warn", dashed=True, width=2.4)
+        d.arrow((x, 66), (x, ends[-1].right[1]), ends[-1].right, colour="warn", dashed=True, width=2.4)
+        for end in ends[:-1]:
+            d.arrow((x, end.right[1]), end.right, colour="warn", dashed=True, width=2.4)
+        d.text(x + 8, 92, "gradient", 13, anchor="start")
+        if frozen:
+            d.text(x - 18, 156, "stops here", 13, anchor="start", muted=True)
+    return d
+
+
 def main() -> None:
     """Write every diagram."""
     FOLDER.mkdir(exist_ok=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from tiny_book import EXTENSIONS, build, text
 
 from course_lib.lecture.drawing import SMALLEST, WIDEST, Diagram
+from tests.support.tiny_book import EXTENSIONS, build, text
 
 sys.path.insert(0, str(EXTENSIONS.parent))
 import draw_diagrams
@@ -57,7 +57,7 @@ def test_a_diagram_is_described_in_few_sentences_and_fits_a_phone(name):
 @pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
 def test_a_lecture_has_a_diagram_and_says_of_each_what_it_says_itself(path):
     found = shown_in(path)
-    # assert found, "a lecture shows its mechanism: ![...](diagrams/NAME.svg)"
+    assert found, "a lecture shows its mechanism: ![...](diagrams/NAME.svg)"
     for description, name in found:
         assert description == draw_diagrams.DRAWN[name]().alt, f"{name}: in the book, only the file's label is read"
 
