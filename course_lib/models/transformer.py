@@ -163,10 +163,12 @@ def find(name_or_folder: str | Path, source: str | None = None) -> Path:
     Raises
     ------
     UnknownNameError : neither a name nor a folder.
+    ValueError : no such source.
     FileNotFoundError : a folder that is no translator, but has the name of one that ships.
     """
-    from course_lib.data.registry import UnknownNameError  # here, so that the library needs NumPy alone until then
+    from course_lib.data.registry import UnknownNameError, source_or_default  # here: until then NumPy is enough
 
+    source_or_default(source)  # what ships has one source, but a word that is none is a mistake here, too
     shipped = {path.parent.name: path.parent for path in SHIPPED.glob("*/config.json")}
     folder = Path(name_or_folder)
     if not folder.is_dir():

@@ -366,6 +366,13 @@ def test_a_folder_comes_before_what_ships(backend, shipping, copy, monkeypatch, 
         backend.lib.load_translator("b-to-c")
 
 
+def test_a_source_that_is_none_is_a_mistake_also_for_what_ships(backend, shipping):
+    for name in ("b-to-c", shipping / "b-to-c"):
+        with pytest.raises(ValueError, match="no data source 'nonsense'"):
+            backend.lib.Transformer.from_pretrained(name, source="nonsense")
+        assert backend.lib.Transformer.from_pretrained(name, source="pypi").config.d_model == 16
+
+
 def test_an_unknown_name_lists_what_ships(backend, shipping):
     message = r"there is no translator 'x-to-y': give a folder, or one of a-to-b, b-to-c$"
     with pytest.raises(FileNotFoundError, match=message):
