@@ -16,7 +16,7 @@ LABELS = {"tensorflow": "TensorFlow", "torch": "PyTorch"}  # of the frameworks' 
 SOLUTION = "Show solution"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     """The folder of a book freshly built for its deployment; BOOK_SITE names one built so to check instead.
 
@@ -40,13 +40,13 @@ def site(tmp_path_factory) -> Path:
     return out / "_build" / "html"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(site):
     with serve(site) as base:
         yield base
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def findings(site, browser, address):
     """What is wrong with any page, by kind; what they refer to is looked for in all files by `inspect_links`."""
     by_kind: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ def not_folded(page) -> list[str]:
     return wrong
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def visits(site, browser, address):
     """What a reader meets on each page with tabs or solutions, by promise: each page is opened once."""
     met: dict[str, list[str]] = {"tabs": [], "print": [], "solutions": []}
