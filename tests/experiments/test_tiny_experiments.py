@@ -8,7 +8,7 @@ import pytest
 
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import sentence_pairs
-from course_lib.torch import load_translator
+from course_lib.torch import get_state, load_translator
 from notebooks.experiments import ablations, fine_tuning, rnn_attention, train_translator
 from notebooks.experiments.harness import Record, main
 
@@ -59,8 +59,7 @@ def test_a_recurrent_translator(little, tmp_path, monkeypatch):
 def test_without_its_trials_a_run_waits(little, tmp_path, capsys):
     for module, name in ((rnn_attention, "dot-torch-0"), (ablations, "transformer-0")):
         experiment = replace(module.EXPERIMENT, record=Record(tmp_path / "tiny.json"))
-        run = [name] if module is rnn_attention else ["transformer-2"]
-        assert main(experiment, module.__file__, run) == 1
+        assert main(experiment, module.__file__, [name]) == 1
         assert "run first trial-0.00" in capsys.readouterr().err
     assert not (tmp_path / "tiny.json").exists()
 
@@ -90,6 +89,14 @@ def test_a_fine_tuning(tmp_path, monkeypatch, changes):
     recorded = fine_tuning.Record.of(fine_tuning.__file__).read()
     assert all(found.keys() == figures.keys() for figures in recorded.values())
     assert len(found["accuracy"]) == len(found["tfidf"]) == 3 and found["corpus"] == run.corpus
+
+
+def test_only_a_checkpoint_brings_weights():
+    def largest(start):
+        return max(get_state(fine_tuning.classifier(start)).values(), key=np.size)
+
+    assert np.array_equal(largest("checkpoint"), largest("checkpoint"))
+    assert not np.array_equal(largest("scratch"), largest("scratch"))
 
 
 def test_the_translator(little, tmp_path, monkeypatch, capsys):
