@@ -10,11 +10,16 @@ from test_gradients import compare
 
 from tests.support import recurrence, states
 from tests.support.backends import NUMPY, TENSORFLOW, TORCH, cotangent
+from tests.support.pairwise import pairwise
 
 B, T, D_IN, D = 3, 5, 4, 6
-KINDS = pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
-DIRECTIONS = pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "both ways"])
-RUNS = pytest.mark.parametrize("run", ["run_unrolled", "run_fused"])
+EVERY_KIND, EVERY_RUN = ["rnn", "gru", "lstm"], ["run_unrolled", "run_fused"]
+EVERY_DIRECTION = [pytest.param(False, id="one way"), pytest.param(True, id="both ways")]
+WITH_A_MASK_AND_WITHOUT = [pytest.param(False, id="no mask"), pytest.param(True, id="mask")]
+KINDS = pytest.mark.parametrize("kind", EVERY_KIND)
+DIRECTIONS = pytest.mark.parametrize("bidirectional", EVERY_DIRECTION)
+RUNS = pytest.mark.parametrize("run", EVERY_RUN)
+PAIRS = pairwise(kind=EVERY_KIND, bidirectional=EVERY_DIRECTION, run=EVERY_RUN)
 CELLS = {"rnn": "RNNCell", "gru": "GRUCell", "lstm": "LSTMCell"}
 N_STATES = {"rnn": 1, "gru": 1, "lstm": 2}
 
@@ -72,11 +77,13 @@ def test_one_step_is_that_of_torch(backend, rng, kind):
         assert_allclose(backend.array(ours), value.detach(), **backend.tolerance)
 
 
-@RUNS
-@DIRECTIONS
-@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "mask"])
-@pytest.mark.parametrize("started", [False, True], ids=["from zeros", "from a state"])
-@KINDS
+@pairwise(
+    kind=EVERY_KIND,
+    started=[pytest.param(False, id="from zeros"), pytest.param(True, id="from a state")],
+    masked=WITH_A_MASK_AND_WITHOUT,
+    bidirectional=EVERY_DIRECTION,
+    run=EVERY_RUN,
+)
 def test_network(backend, rng, kind, started, masked, bidirectional, run):
     x, mask = rng.normal(size=(B, T, D_IN)), scattered_mask() if masked else None
     start = some_state(rng, kind, 2 * D if bidirectional else D) if started else None
@@ -108,9 +115,7 @@ def torch_network(kind, state, bidirectional):
     return theirs
 
 
-@RUNS
-@DIRECTIONS
-@KINDS
+@PAIRS
 def test_network_and_gradients_are_those_of_torch(backend, rng, kind, bidirectional, run):
     x = rng.normal(size=(B, T, D_IN))
     network, state = build(backend, kind, bidirectional, run)
@@ -148,9 +153,7 @@ def keras_weights(kind, state, name):
     return [by_input, by_state, np.stack(biases) if kind == "gru" else biases[0] + biases[1]]
 
 
-@RUNS
-@DIRECTIONS
-@KINDS
+@PAIRS
 def test_network_is_that_of_keras(backend, rng, kind, bidirectional, run):
     """With padding at the end, which Keras's layers skip as ours do."""
     x = rng.normal(size=(B, T, D_IN)).astype(np.float32)
@@ -175,9 +178,7 @@ def test_network_is_that_of_keras(backend, rng, kind, bidirectional, run):
         assert_allclose(ours, np.concatenate(theirs, axis=-1), **tolerance)
 
 
-@RUNS
-@DIRECTIONS
-@KINDS
+@PAIRS
 def test_a_padded_batch_equals_its_sequences_one_by_one(backend, rng, kind, bidirectional, run):
     network, _ = build(backend, kind, bidirectional, run)
     lengths = (T, 2, 4)
@@ -209,9 +210,7 @@ def test_padding_anywhere_is_skipped(backend, rng, kind, run):
             before = holes.outputs[b, t]
 
 
-@RUNS
-@DIRECTIONS
-@KINDS
+@PAIRS
 def test_a_sequence_of_padding_alone_keeps_the_state_it_started_from(backend, rng, kind, bidirectional, run):
     network, _ = build(backend, kind, bidirectional, run)
     start = some_state(rng, kind, 2 * D if bidirectional else D)
@@ -261,10 +260,7 @@ def test_gradients_of_a_step(rng, kind):
     assert all(np.abs(gradient).max() > 0.01 for gradient in results[TORCH][0])
 
 
-@RUNS
-@DIRECTIONS
-@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "mask"])
-@KINDS
+@pairwise(kind=EVERY_KIND, masked=WITH_A_MASK_AND_WITHOUT, bidirectional=EVERY_DIRECTION, run=EVERY_RUN)
 def test_gradients(rng, kind, masked, bidirectional, run):
     state = states.random_state(states.rnn(kind, D_IN, D, bidirectional))
     x, mask = rng.normal(size=(B, T, D_IN)), scattered_mask() if masked else None
@@ -278,9 +274,7 @@ def test_gradients(rng, kind, masked, bidirectional, run):
     assert min(np.abs(gradient).max() for gradient in results[TORCH][1].values()) > 0.01
 
 
-@RUNS
-@pytest.mark.parametrize("masked", [False, True], ids=["no mask", "mask"])
-@KINDS
+@pairwise(kind=EVERY_KIND, masked=WITH_A_MASK_AND_WITHOUT, run=EVERY_RUN)
 def test_gradients_by_and_through_the_states(rng, kind, masked, run):
     """What a decoder needs: the start of one network is the end of another, of which every state counts."""
     state = states.random_state(states.rnn(kind, D_IN, D))
@@ -316,10 +310,12 @@ def test_fresh_weights_are_uniform_within_the_bound_of_torch(backend, kind):
     assert_allclose(fresh["weight_hh"].std(), (3 * 40) ** -0.5, rtol=0.1)  # that of a uniform distribution
 
 
-@RUNS
-@pytest.mark.parametrize("jit", [False, True], ids=["graph", "XLA"])
-@DIRECTIONS
-@KINDS
+@pairwise(
+    kind=EVERY_KIND,
+    bidirectional=EVERY_DIRECTION,
+    jit=[pytest.param(False, id="graph"), pytest.param(True, id="XLA")],
+    run=EVERY_RUN,
+)
 def test_tensorflow_compiled_for_any_length(rng, kind, bidirectional, jit, run):
     network, state = build(TENSORFLOW, kind, bidirectional, run)
     traces = []

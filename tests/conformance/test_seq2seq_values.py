@@ -8,14 +8,16 @@ from test_gradients import compare, of_module
 
 from tests.support import recurrence, specification, states
 from tests.support.backends import TENSORFLOW, TORCH
+from tests.support.pairwise import pairwise
 
 V_SOURCE, V_TARGET, D_MODEL, D = 9, 11, 3, 4
 SOURCE = np.array([[3, 8, 5, 2, 7], [2, 4, 0, 0, 0], [6, 3, 2, 0, 0]])
 TARGET = np.array([[1, 4, 10, 2], [1, 9, 3, 3], [1, 6, 0, 0]])
 SCORES = {"dot": "DotScore", "general": "GeneralScore", "additive": "AdditiveScore"}
-HOW = pytest.mark.parametrize("how", [None, "dot", "general", "additive"])
-ORDERS = pytest.mark.parametrize("order", ["bahdanau", "luong"])
-KINDS = pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
+EVERY_KIND, EVERY_SCORE, EVERY_ORDER = ["rnn", "gru", "lstm"], [None, *SCORES], ["bahdanau", "luong"]
+HOW = pytest.mark.parametrize("how", EVERY_SCORE)
+ORDERS = pytest.mark.parametrize("order", EVERY_ORDER)
+PAIRS = pairwise(kind=EVERY_KIND, how=EVERY_SCORE, order=EVERY_ORDER)
 
 
 def shapes_of(kind="gru", how="additive", order="bahdanau"):
@@ -67,9 +69,7 @@ def test_weighted_mean(backend, rng):
     assert_allclose(output[1], 0.0, atol=1e-7)  # nothing to look at
 
 
-@ORDERS
-@HOW
-@KINDS
+@PAIRS
 def test_teacher_forcing(backend, kind, how, order):
     model, state = build(backend, kind, how, order)
     output = backend.call(model, SOURCE, TARGET)
@@ -84,17 +84,16 @@ def test_teacher_forcing(backend, kind, how, order):
         assert np.abs(output.weights[1, :, 2:]).max() < 1e-12  # padding
 
 
-@pytest.mark.parametrize("order, how", [("bahdanau", "additive"), ("luong", "general"), ("bahdanau", None)])
-@KINDS
+@pytest.mark.parametrize(
+    "order, how, kind", [("bahdanau", "additive", "gru"), ("luong", "general", "lstm"), ("bahdanau", None, "rnn")]
+)
 def test_both_ways_to_run_give_the_same(backend, kind, how, order):
     unrolled, fused = (build(backend, kind, how, order, run)[0] for run in ("run_unrolled", "run_fused"))
     expected = backend.call(unrolled, SOURCE, TARGET)
     assert_allclose(backend.call(fused, SOURCE, TARGET).logits, expected.logits, **backend.tolerance)
 
 
-@ORDERS
-@HOW
-@KINDS
+@PAIRS
 def test_stepping_with_the_same_tokens_is_teacher_forcing(backend, kind, how, order):
     model, _ = build(backend, kind, how, order)
     whole = backend.call(model, SOURCE, TARGET)
