@@ -1,5 +1,7 @@
 """What must hold of every Transformer: causality, padding, order, gradients, decoding by steps, dropout, errors."""
 
+import functools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -20,7 +22,9 @@ EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 BOTH = pytest.mark.parametrize("attention", ["attention", "fused_attention"])
 
 
+@functools.cache
 def build(backend, kind="paper", attention="attention", **changes):
+    """One model for all tests that ask for the same: TensorFlow traces each model's decoding anew."""
     config = config_of("paper", **KINDS[kind], **changes)
     state = states.random_state(states.transformer(config))
     return backend.make("Transformer", config, attention=backend.function(attention), state=state)
