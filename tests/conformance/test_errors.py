@@ -105,9 +105,22 @@ ATTENTION = {
 }
 
 
-@pytest.mark.parametrize("name", ["attention", "fused_attention"])
+@pytest.mark.parametrize("backend", [NUMPY], ids=repr)
 @pytest.mark.parametrize("case", ATTENTION)
-def test_attention(backend, name, case):
+def test_attention(backend, case):
+    """Every mistake, once: what finds them is the same in the three frameworks, `check_attention`."""
+    arguments, exception, message = ATTENTION[case]
+    with pytest.raises(exception, match=f"(?s){message}"):
+        backend.call(backend.lib.attention, *arguments)
+
+
+@pytest.mark.parametrize("name", ["attention", "fused_attention"])
+@pytest.mark.parametrize("case", [
+    "features of q and k differ", "not one value per key", "batch of v differs", "mask of another length",
+    "additive mask", "integer mask", "a bias for other keys", "a boolean bias", "a scale of 0",
+    "causal with fewer keys", "dropout of 1",
+])  # fmt: skip
+def test_attention_checks_every_argument(backend, name, case):
     arguments, exception, message = ATTENTION[case]
     with pytest.raises(exception, match=f"(?s){message}"):
         backend.call(backend.function(name), *arguments)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.support.pairwise import pairwise
+
 B, T, D_IN, D = 2, 3, 4, 6
 X = np.zeros((B, T, D_IN))
 MASK = np.ones((B, T), dtype=bool)
@@ -27,9 +29,11 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "both ways"])
-@pytest.mark.parametrize("run", ["run_unrolled", "run_fused"])
-@pytest.mark.parametrize("case", CALLS)
+@pairwise(
+    case=list(CALLS),
+    run=["run_unrolled", "run_fused"],
+    bidirectional=[pytest.param(False, id="one way"), pytest.param(True, id="both ways")],
+)
 def test_network(backend, case, run, bidirectional):
     x, mask, state, exception, message = CALLS[case]
     network = backend.make("RNN", D_IN, D, "gru", bidirectional, run=backend.function(run))
