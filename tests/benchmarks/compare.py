@@ -147,7 +147,9 @@ def compare(figure: Figure, pool: Pool, seconds: float, rounds: int, clock: str 
                 "memory_bytes": peaks[j],
                 "target": target,
                 "verdict": verdict(median, target),
-                "memory_verdict": verdict(None if peaks[j] is None else peaks[j] / peaks[0], target),
+                "memory_verdict": verdict(
+                    None if peaks[j] is None else peaks[j] / peaks[0], figure.memory_targets.get(subject.label, target)
+                ),
             }
         )
     return results

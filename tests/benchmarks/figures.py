@@ -25,6 +25,7 @@ class Figure:
     subjects: tuple[Subject, ...]
     targets: dict[str, float]  # by label; no entry, no mark
     memory: bool = False  # also the peak memory; then every process is fresh
+    memory_targets: dict[str, float] = field(default_factory=dict)  # by label; those of the time where there is none
 
 
 def attention_figures(sizes: dict, lengths) -> list[Figure]:
@@ -84,16 +85,18 @@ def bert_figures(sizes: dict) -> list[Figure]:
             {**sizes, "task": "forward"},
             peer,
             (fused, plain),
-            {"fused_attention": 1.0},
+            {"fused_attention": 0.95},
             memory=True,
+            memory_targets={"fused_attention": 1.0},
         ),
         Figure(
             f"transformers, BERT fine-tuning step, {size}",
             {**sizes, "task": "train"},
             peer,
             (fused, plain),
-            {"fused_attention": 1.0},
+            {"fused_attention": 0.95},
             memory=True,
+            memory_targets={"fused_attention": 1.0},
         ),
         Figure(
             f"our PyTorch, BERT fine-tuning step, {size}",
@@ -102,6 +105,7 @@ def bert_figures(sizes: dict) -> list[Figure]:
             (xla, graph),
             {"TensorFlow, fused_attention, XLA": 1.0},
             memory=True,
+            memory_targets={"TensorFlow, fused_attention, XLA": 1.3},
         ),
     ]
 

@@ -98,3 +98,4 @@ def test_every_mark_is_a_figure():
     assert len(marks) == len(set(marks)) == 45
     for figure in all_figures():
         assert set(figure.targets) <= {subject.label for subject in figure.subjects}
+        assert set(figure.memory_targets) == (set(figure.targets) if figure.memory else set())
