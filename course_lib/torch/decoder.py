@@ -13,7 +13,6 @@ from course_lib.models.blocks import (
 )
 from course_lib.torch.attention import MultiHeadAttention, attention
 from course_lib.torch.encoder import NORMS, FeedForward
-from course_lib.torch.kernels import may_be_quick, quick_step
 
 
 class DecoderLayer(nn.Module):
@@ -174,11 +173,8 @@ class Decoder(nn.Module):
 
     def step(self, x, caches, mask=None, memory_mask=None, bias=None, causal=False):
         """New tokens x (B, n, d_model) after the t of the caches -> last hidden states (B, n, d_model), new caches."""
-        grown, plain = [], x.shape[1] == 1 and bias is None and not causal
+        grown = []
         for layer, cache in zip(self.layers, caches, strict=True):
-            if plain and type(layer) is DecoderLayer and may_be_quick(layer):
-                x, cache = quick_step(layer, x, cache, mask, memory_mask)
-            else:
-                x, cache = layer.step(x, cache, mask, memory_mask, bias, causal)
+            x, cache = layer.step(x, cache, mask, memory_mask, bias, causal)
             grown.append(cache)
         return (x if self.norm is None else self.norm(x)), tuple(grown)

@@ -3,11 +3,7 @@
 import warnings
 
 import torch
-from torch.nn import functional as F
-from torch.nn.modules import module as modules
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
-
-from course_lib.torch.attention import MultiHeadAttention, fused_attention
 
 # on a GPU the kernels copy our four weights together at every call, and say so
 warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
@@ -50,63 +46,3 @@ def packed_recurrence(cell, x, mask, state):
 def where_real(real, new, old):
     """The states (B, d_hidden) of `new` in the rows that are real (B,), those of `old` in the others."""
     return tuple(torch.where(real[:, None], a, b) for a, b in zip(new, old, strict=True))
-
-
-def may_be_quick(layer):
-    """Whether `quick_step` may stand for the step of a `DecoderLayer`: nothing trains it, hooks it or takes its parts.
-
-    For each token it looks at some twenty parts, which takes a hundredth of the time that `quick_step` saves.
-    """
-    if layer.training or torch.is_grad_enabled() or torch.compiler.is_compiling():
-        return False
-    if modules._global_forward_hooks or modules._global_forward_pre_hooks:
-        return False
-    parts = layer._modules
-    attentions = [part for part in (parts["self_attention"], parts["cross_attention"]) if part is not None]
-    if any(type(part) is not MultiHeadAttention or part.rotary_base is not None for part in attentions):
-        return False
-    inner = (linear for part in attentions for linear in part._modules.values())
-    return not any(map(_is_hooked, (*parts.values(), *inner)))
-
-
-def _is_hooked(part):
-    return part is not None and bool(part._forward_hooks or part._forward_pre_hooks or part._compiled_call_impl)
-
-
-def quick_step(layer, x, cache, mask, memory_mask):
-    """`DecoderLayer.step` for one new token of each row, x (B, 1, d_model), in two thirds of its time.
-
-    What is left out is what needs no time elsewhere, but counts where each product has a single row: dropout, checks,
-    and the calls of modules, of which PyTorch's look for hooks.
-    """
-    own, other, pre_norm = layer.self_attention, layer.cross_attention, layer.config.pre_norm
-    norm1, norm3 = layer.norm1.forward, layer.norm3.forward
-    h = norm1(x) if pre_norm else x
-    keys = torch.cat([cache.keys, _heads(own, own.k_proj, h)], dim=2)  # (B, H, t + 1, d_head)
-    values = torch.cat([cache.values, _heads(own, own.v_proj, h)], dim=2)
-    x = x + _attended(own, h, keys, values, mask)
-    x = x if pre_norm else norm1(x)
-    if other is not None:
-        norm2 = layer.norm2.forward
-        x = x + _attended(other, norm2(x) if pre_norm else x, cache.memory_keys, cache.memory_values, memory_mask)
-        x = x if pre_norm else norm2(x)
-    x = x + layer.feed_forward.forward(norm3(x) if pre_norm else x)
-    return x if pre_norm else norm3(x), cache._replace(keys=keys, values=values)
-
-
-def _attended(part, h, keys, values, mask):
-    queries = _heads(part, part.q_proj, h)
-    if part.attention is fused_attention:
-        sharing = part.n_heads != part.n_kv_heads
-        context = F.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, scale=part.scale, enable_gqa=sharing
-        )
-    else:
-        scale = {} if part.scale is None else {"scale": part.scale}
-        context = part.attention(queries, keys, values, mask=mask, **scale)[0]
-    return part.out_proj.forward(context.reshape(h.shape[0], 1, -1))
-
-
-def _heads(part, linear, h):
-    """(B, 1, d_model) -> (B, n_heads, 1, d_head)."""
-    return linear.forward(h).view(h.shape[0], -1, 1, part.d_head)

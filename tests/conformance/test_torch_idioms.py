@@ -24,8 +24,6 @@ from course_lib.checkpoints.weights import CheckpointError
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig, EncoderOutput
 from course_lib.models.transformer import TransformerConfig
-from course_lib.torch import decoder
-from course_lib.torch.kernels import quick_step
 from course_lib.torch.training import classifier as classifier_training
 from course_lib.torch.training import next_token
 from course_lib.torch.training.loader import data_loader
@@ -498,39 +496,6 @@ def test_decoding_does_not_visit_the_modules_of_a_model_in_evaluation_mode(monke
     monkeypatch.setattr(nn.Module, "modules", None)
     monkeypatch.setattr(nn.Module, "train", None)
     next_logits(TARGET)
-
-
-@pytest.mark.parametrize("way", ["nothing", "hook", "pre-hook", "any module", "a class of one's own", "training"])
-@pytest.mark.parametrize("name", ["self_attention.q_proj", "cross_attention.out_proj", "norm2", "feed_forward"])
-def test_a_step_of_decoding_is_quick_unless_somebody_looks_at_a_part(monkeypatch, name, way):
-    """The same logits, and whoever hooks a part or stands in its place is asked for every token."""
-    model, quick, seen = lib.Transformer(TRANSLATOR).eval(), [], []
-    expected = model.next_logits(SOURCE)(TARGET)  # two tokens at once
-    part = model.decoder.layers[1].get_submodule(name)
-    see = lambda module, *_: seen.append(module is part)  # noqa: E731
-    handle = None
-    if way == "hook":
-        part.register_forward_hook(see)
-    elif way == "pre-hook":
-        part.register_forward_pre_hook(see)
-    elif way == "any module":
-        handle = nn.modules.module.register_module_forward_hook(see)
-    elif way == "a class of one's own":
-        model.decoder.layers[1].self_attention.__class__ = type("Mine", (lib.MultiHeadAttention,), {})
-    elif way == "training":
-        model.decoder.layers[1].train()
-        model.decoder.layers[1].dropout.eval()
-    monkeypatch.setattr(decoder, "quick_step", lambda *given: quick.append(given[0]) or quick_step(*given))
-    try:
-        next_logits = model.next_logits(SOURCE)
-        found = [next_logits(TARGET[:, :n]) for n in (1, 2)][-1]
-    finally:
-        if handle is not None:
-            handle.remove()
-    assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    layers = {"nothing": list(model.decoder.layers), "any module": []}.get(way, [model.decoder.layers[0]])
-    assert quick == 2 * layers
-    assert sum(seen) == (2 if way in ("hook", "pre-hook", "any module") else 0)
 
 
 def test_a_text_of_padding_alone_is_embedded_as_zeros():
