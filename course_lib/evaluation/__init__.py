@@ -1,1 +1,1 @@
-"""How good a model is, with intervals."""
+"""How good a model is, with intervals where there are some, and what it has to beat."""

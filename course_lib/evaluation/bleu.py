@@ -1,4 +1,4 @@
-"""How good a translator is: BLEU and chrF by sacreBLEU, with intervals and paired comparisons; perplexity.
+"""How good a translator is: BLEU and chrF by sacreBLEU, with intervals and paired comparisons.
 
 BLEU and chrF are on sacreBLEU's scale, 0 to 100. Both belong to a corpus and are no mean over its sentences. Their
 intervals come from the bootstrap (Koehn 2004, section 3): draw N of the N sentences with replacement, many times, and

@@ -65,6 +65,10 @@ class Dense(keras.layers.Dense):
         rows = super().call(tf.reshape(inputs, (-1, inputs.shape[-1])), training=training)
         return tf.reshape(rows, (*lengths(inputs)[:-1], self.units))
 
+    def quantize(self, mode=None, type_check=True, **options):
+        """As Keras's, which refuses subclasses, because they might compute something else; this one does not."""
+        super().quantize(mode, type_check=False, **options)
+
 
 def lengths(x) -> list:
     """The shape of x; a tensor stands for a length that is not known while a function is traced."""

@@ -16,7 +16,7 @@ def generated(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def scorer(generated):
-    """Scores notebooks in-process; test_agreement.py shows that it agrees with nbgrader."""
+    """Scores notebooks in-process; test_nbgrader_agreement.py shows that it agrees with nbgrader."""
     with generated.gradebook() as gradebook:
         graded = with_hidden_tests(generated.release, gradebook, ASSIGNMENT)
     scorer = QuickScorer(graded, reference_answers(generated.source))

@@ -152,7 +152,7 @@ def our_bert(job):
 
 
 def our_translator(job):
-    """Transformer of course_lib and the training step of its `translation`, one compiled function."""
+    """Transformer of course_lib and the training step of its `training.next_token`, one compiled function."""
     problem = translator_problem(job)
     model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]])
     ours.set_state(model, problem["state"])

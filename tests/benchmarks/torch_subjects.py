@@ -184,7 +184,7 @@ def _bert(job, problem, model, forward):
 
 
 def our_translator(job):
-    """Transformer of course_lib and the training step of its `translation`."""
+    """Transformer of course_lib and the training step of its `training.next_token`."""
     problem = translator_problem(job)
     model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]])
     ours.set_state(model, problem["state"])

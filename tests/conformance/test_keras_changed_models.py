@@ -36,6 +36,8 @@ def adapted(model):
 def in_eight_bits(model):
     with pytest.warns(UserWarning, match="does not have a `quantize` method"):  # of Keras's, for all without a matrix
         model.quantize("int8")
+    linear = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.Dense)]
+    assert linear and {layer.quantization_mode for layer in linear} == {"int8"}, "Keras passes over subclasses"
     return model
 
 
