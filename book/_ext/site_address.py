@@ -60,6 +60,8 @@ def write_entrance(app: Sphinx, exception: Exception | None) -> None:
     title, welcome = escape(app.config.html_title), f"{app.config.root_doc}.html"
     head = ['<meta charset="utf-8" />', f"<title>{title}</title>"]
     head += [f'<meta name="description" content="{DESCRIPTION}" />']
+    if icon := app.config.html_favicon:  # a browser would ask for one that is not there
+        head += [f'<link rel="icon" href="_static/{Path(icon).name}" />']
     if url := address("BOOK_URL"):
         facts = {"title": title, "type": "website", "url": f"{url}/", "site_name": title, "description": DESCRIPTION}
         facts |= {"image": f"{url}/{CARD}", "image:alt": title}

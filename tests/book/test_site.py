@@ -1,6 +1,7 @@
 """The book as a reader meets it: built as it is published, without a warning, opened page by page in a browser."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -121,7 +122,9 @@ def test_a_shared_link_shows_the_card(site):
         assert html.count('property="og:image"') == html.count('name="twitter:card"') == 1, name
 
 
-def test_the_address_of_the_book_leads_to_its_welcome_page(page):
+def test_the_address_of_the_book_leads_to_its_welcome_page(site, page):
+    icon = re.search(r'<link rel="icon" href="([^"]*)"', (site / "index.html").read_text(encoding="utf-8"))
+    assert icon and (site / icon[1]).is_file(), "the browser asks for one that is not there"
     page.goto("index.html")
     page.wait_for_url("**/book/index.html")
 

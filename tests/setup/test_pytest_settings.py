@@ -65,7 +65,7 @@ def test_the_library_beside_the_tests_is_tested(checkout, folder, processes):
 
 
 def test_another_library_is_not_tested(checkout):
-    code, said = run(checkout, "-o", "pythonpath=", "--import-mode=append", "tests/unit")
+    code, said = run(checkout, "-o", "pythonpath=", "--import-mode=importlib", "tests/unit")
     other = checkout.parent / "other"
     assert code == pytest.ExitCode.USAGE_ERROR and "Traceback" not in said
     assert f"these tests are of {checkout / 'course_lib'}, but Python would import course_lib from {other}" in said
