@@ -30,7 +30,9 @@ def kept(path: str) -> dict[str, dict]:
 def title(claim: dict) -> str:
     """What is said on hover."""
     interval = " [{}, {}]".format(*claim["interval"]) if claim.get("interval") else ""
-    return f"{claim['value']}{interval}, computed by {claim.get('how', 'a cell of this page')}"
+    # a cell may only read what a recorded run computed: without a word of its own, no more is said than where it is
+    how = f"computed by {claim['how']}" if claim.get("how") else "from a cell of this page"
+    return f"{claim['value']}{interval}, {how}"
 
 
 class QuotedNumbers(SphinxTransform):

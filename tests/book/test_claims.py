@@ -33,7 +33,7 @@ def page(tmp_path_factory):
 def test_a_quoted_number_says_on_hover_what_computed_it(page):
     said = [(number.text, number["title"]) for number in page.select("span.claim")]
     accuracy = '0.8347 [0.81, 0.85], computed by train.py, "seeds" 0 to 2'
-    assert said == [("0.83", accuracy), ("83%", accuracy), ("−3", "-3, computed by a cell of this page")]
+    assert said == [("0.83", accuracy), ("83%", accuracy), ("−3", "-3, from a cell of this page")]
     assert page.p.text == "It reaches 0.83, or 83%, from −3 and 4."
 
 
