@@ -1,7 +1,7 @@
 """Run lectures again and keep their outputs: what `make notebooks` does.
 
     python tests/execute.py                          all of notebooks/, one after the other
-    python tests/execute.py 03 09-fine-tuning-bert   some, by name or by the beginning of it
+    python tests/execute.py 21 33-fine-tuning-bert   some, by name or by the beginning of it
     python tests/execute.py --kernel course-gpu-0    on another registered kernel
 
 A notebook is replaced only when it ran to its end, in one step, so an error or an interruption
