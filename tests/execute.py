@@ -6,7 +6,8 @@
 
 A notebook is replaced only when it ran to its end, in one step, so an error or an interruption
 leaves it as it was. What differs from run to run or from machine to machine is left out: stderr,
-timings, widget state, the Python version and the kernel it happened to run on.
+timings, widget state, the Python version and the kernel it happened to run on. What JupyterLab folds
+is folded, and the first cell asks whether the kernel has the course.
 """
 
 import argparse
@@ -29,6 +30,18 @@ from tqdm import tqdm
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+FOLDED = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
+COLLAPSED = re.compile(r"#+ (?:Solution|For the curious)\b")
+GUARD = """\
+# Has this kernel the course?
+from importlib.util import find_spec
+
+if find_spec("course_lib") is None:
+    raise ModuleNotFoundError(
+        "this kernel lacks course_lib, the library of the course. In JupyterLab opened by `make lab`, choose the kernel"
+        ' "Course (CPU)" (Kernel > Change Kernel); elsewhere, `pip install ".[torch,tensorflow,lectures]"` in the'
+        " folder of the course, and restart the kernel"
+    )"""
 
 
 def chosen(names: list[str], folder: Path = NOTEBOOKS) -> list[Path]:
@@ -56,7 +69,7 @@ def run(path: Path, kernel: str = KERNELSPEC["name"], bar: tqdm | None = None) -
 
     Raises CellExecutionError if a cell fails, DeadKernelError if its kernel dies, KeyboardInterrupt for Ctrl-C.
     """
-    notebook = nbformat.read(path, as_version=4)
+    notebook = dress(nbformat.read(path, as_version=4))
     advance = (lambda **_: bar.update()) if bar is not None else None
     client = NotebookClient(
         notebook,
@@ -81,6 +94,26 @@ def run(path: Path, kernel: str = KERNELSPEC["name"], bar: tqdm | None = None) -
     complaints = tidy(notebook)
     replace(path, nbformat.writes(notebook) + "\n")
     return complaints
+
+
+def dress(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Fold, in place, what JupyterLab is to fold, and put the question for the course before the first code.
+
+    The code of cells whose tags fold it in the book is folded; headings of solutions, and of sections for the curious,
+    are collapsed, so that what is under them stays out of sight after Run All.
+    """
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and FOLDED & set(cell.metadata.get("tags", [])):
+            cell.metadata["jupyter"] = {"source_hidden": True}
+        elif cell.cell_type == "markdown" and COLLAPSED.match(cell.source):
+            cell.metadata["jp-MarkdownHeadingCollapsed"] = True
+    first = next((i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"), None)
+    if first is not None and "course_lib" in str([cell.source for cell in notebook.cells]):
+        if notebook.cells[first].get("id") != "has-course":
+            notebook.cells.insert(first, nbformat.v4.new_code_cell(id="has-course"))
+        guard = notebook.cells[first]
+        guard.source, guard.metadata = GUARD, {"tags": ["remove-cell"], "jupyter": {"source_hidden": True}}
+    return notebook
 
 
 def tidy(notebook: nbformat.NotebookNode) -> list[str]:

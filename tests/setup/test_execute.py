@@ -27,6 +27,30 @@ def write(path, *sources, **metadata):
     return path
 
 
+def test_what_jupyterlab_folds_is_folded_and_the_first_cell_asks_for_the_course(tmp_path):
+    path = write(tmp_path / "01-first.ipynb", "import course_lib", "1 + 1", "2 + 2")
+    lecture = nbformat.read(path, as_version=4)
+    lecture.cells[2].metadata["tags"] = ["hide-input"]
+    lecture.cells[3].metadata["tags"] = ["solution"]
+    lecture.cells.insert(3, nbformat.v4.new_markdown_cell("##### Solution"))
+    nbformat.write(lecture, path)
+    for _ in range(2):  # the second run changes nothing
+        execute.run(path)
+        title, guard, use, folded, heading, solution = nbformat.read(path, as_version=4).cells
+        assert "course_lib" in guard.source and guard.metadata.tags == ["remove-cell"]
+        assert guard.metadata.jupyter.source_hidden and folded.metadata.jupyter.source_hidden
+        assert heading.metadata["jp-MarkdownHeadingCollapsed"]
+        assert "jupyter" not in use.metadata and "jupyter" not in solution.metadata
+
+
+def test_a_kernel_without_the_course_is_told_what_to_do():
+    alone = [sys.executable, "-I", "-S", "-c", execute.GUARD]  # without site-packages and the folder it runs in
+    result = subprocess.run(alone, capture_output=True, text=True)
+    assert result.returncode == 1 and "Change Kernel" in result.stderr and "pip install" in result.stderr
+    here = subprocess.run([sys.executable, "-c", execute.GUARD], cwd=SCRIPT.parents[1], capture_output=True, text=True)
+    assert (here.returncode, here.stdout, here.stderr) == (0, "", "")
+
+
 def test_outputs_are_kept_and_what_varies_is_left_out(tmp_path):
     path = write(
         tmp_path / "01-first.ipynb",
