@@ -9,6 +9,7 @@ cells.
 - A framework that comes back after another one starts a new set (torch, tensorflow, torch, tensorflow: two
   sets).
 - A run with one framework only is left as it is.
+- A first line that only names the framework (``# PyTorch``), which JupyterLab's readers need, is left out of a tab.
 - Any untagged cell, paragraph or heading between two cells ends the run. A cell that shows nothing
   (``remove-cell``) does not.
 - Markdown cells may carry the tags too; one that contains a heading cannot go into a tab, which is a
@@ -121,6 +122,8 @@ def build_set(run: list[tuple[str, nodes.Element]]) -> list[nodes.Node]:
         cells.setdefault(framework, []).append(cell)
     if len(cells) < 2:
         return [cell for _, cell in run]
+    for framework, cell in run:
+        leave_out_label(cell, f"# {LABELS[framework]}")
     tab_set = create_component("tab-set", classes=["sd-tab-set", "framework-tabs"])
     first = run[0][1]
     tab_set.source, tab_set.line = first.source, first.line
@@ -132,6 +135,16 @@ def build_set(run: list[tuple[str, nodes.Element]]) -> list[nodes.Node]:
         item.source, item.line = cells[framework][0].source, cells[framework][0].line
         tab_set += item
     return [tab_set]
+
+
+def leave_out_label(cell: nodes.Element, label: str) -> None:
+    """Take the line that the tab's own label says from the beginning of a cell's code."""
+    source = cell.next_node(nodes.literal_block)
+    if source is not None and source.astext().startswith(f"{label}\n"):
+        text = source.astext().removeprefix(f"{label}\n").lstrip("\n")
+        source.rawsource = text
+        source.children = []
+        source += nodes.Text(text)
 
 
 render_markdown_cell = SphinxNbRenderer.render_nb_cell_markdown

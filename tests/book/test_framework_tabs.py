@@ -76,6 +76,16 @@ def test_removed_and_empty_cells_do_not_break_a_run(tmp_path):
     assert not [cell for cell in book.page().select("div.cell") if not cell.text.strip()]
 
 
+def test_a_tab_says_its_framework_once(tmp_path):
+    cells = [code("# PyTorch\n\ncell_0 = 1", T), code("# TensorFlow\ncell_1 = 1  # TensorFlow", F)]
+    cells += [text("Alone:"), code("# PyTorch\ncell_2 = 1", T)]
+    book = build(tmp_path, cells)
+    assert [{label: content.strip() for label, content in tabs.items()} for tabs in book.sets()] == [
+        {"PyTorch": "cell_0 = 1", "TensorFlow": "cell_1 = 1  # TensorFlow"}
+    ]
+    assert "# PyTorch\ncell_2 = 1" in book.page().text
+
+
 def test_paragraphs_and_headings_end_a_run(tmp_path):
     cells = [
         code("a = 1", T),
