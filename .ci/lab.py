@@ -18,15 +18,16 @@ from jupyter_core.paths import jupyter_runtime_dir  # noqa: E402
 from jupyter_server.serverapp import list_running_servers  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-NOTEBOOKS = HERE.parent / "notebooks"
+COURSE = HERE.parent  # lectures, assignments and the pages that lectures link to are all under it
+START = "lab/tree/notebooks"
 
 
 def running():
     """The address of a JupyterLab that shows the lectures of this checkout, or None."""
     for server in list_running_servers():
-        if os.path.realpath(server["root_dir"]) == str(NOTEBOOKS):
+        if os.path.realpath(server["root_dir"]) == str(COURSE):
             token = f"?token={server['token']}" if server["token"] else ""
-            return f"{server['url']}lab{token}"
+            return f"{server['url']}{START}{token}"
     return None
 
 
@@ -59,7 +60,7 @@ def main(arguments):
         print(f"Cannot write {error.filename} ({error.strerror}): set JUPYTER_RUNTIME_DIR to a folder of yours.")
         return 1
     print(f"Starting JupyterLab; Ctrl-C, twice, stops it. Its log: {log}", flush=True)
-    os.chdir(NOTEBOOKS)
+    os.chdir(COURSE)
     folders = [str(HERE / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
     quiet = f"--Application.logging_config={json.dumps(log_to(log))}"
@@ -67,7 +68,7 @@ def main(arguments):
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # JupyterLab stops its kernels first
     try:
-        return lab([quiet, *arguments])
+        return lab([quiet, f"--LabApp.default_url=/{START}", *arguments])
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return 130

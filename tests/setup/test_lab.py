@@ -29,7 +29,7 @@ def test_the_address_is_said_once_and_a_second_call_opens_what_runs(environment,
             [sys.executable, SCRIPT, *arguments], env=environment, stdout=terminal, stderr=subprocess.STDOUT
         )
     try:
-        while not (address := re.search(r"http://localhost:\d+/lab\?token=\w+", said.read_text())):
+        while not (address := re.search(r"http://localhost:\d+/lab/tree/notebooks\?token=\w+", said.read_text())):
             assert server.poll() is None, said.read_text()
             time.sleep(0.1)
         again = subprocess.check_output([sys.executable, SCRIPT], env=environment, text=True)
