@@ -1,0 +1,63 @@
+/* What a reader of a long page needs: contents that follow, figures that open in full, formulas a keyboard can scroll.
+   Without JavaScript nothing is missing but the comfort. */
+
+function followContents() {
+  const contents = document.querySelector(".bd-sidebar-secondary");
+  if (!contents) return;
+  const show = () => {
+    const links = contents.querySelectorAll("a.nav-link.active");
+    const link = links[links.length - 1];
+    if (!link || contents.scrollHeight <= contents.clientHeight) return;
+    const box = contents.getBoundingClientRect();
+    const place = link.getBoundingClientRect();
+    if (place.top < box.top + 40 || place.bottom > box.bottom - 40) {
+      contents.scrollTop += place.top - box.top - box.height / 3;
+    }
+  };
+  new MutationObserver(show).observe(contents, { subtree: true, attributes: true, attributeFilter: ["class"] });
+  show();
+}
+
+function enlargeFigures() {
+  const frame = document.createElement("dialog");
+  frame.className = "figure-in-full";
+  frame.setAttribute("aria-label", "Figure in full size");
+  frame.addEventListener("click", () => frame.close());
+  document.body.append(frame);
+  const open = (figure) => {
+    const copy = figure.cloneNode(true);
+    ["tabindex", "role", "title"].forEach((name) => copy.removeAttribute(name));
+    frame.replaceChildren(copy);
+    frame.showModal();
+  };
+  document.querySelectorAll(".cell_output img, svg.diagram").forEach((figure) => {
+    if (figure.tagName === "IMG") {
+      figure.tabIndex = 0;
+      figure.setAttribute("role", "button");
+      figure.title = "Open in full size";
+    }
+    figure.addEventListener("click", () => open(figure));
+    figure.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        open(figure);
+      }
+    });
+  });
+}
+
+function reachFormulas() {
+  document.querySelectorAll("div.math, .cell_output pre, div.highlight pre").forEach((box) => {
+    const wide = [box, ...box.querySelectorAll("mjx-container")].find((part) => part.scrollWidth > part.clientWidth + 1);
+    if (wide) wide.tabIndex = 0;
+  });
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  followContents();
+  enlargeFigures();
+});
+window.addEventListener("load", () => {
+  const set = window.MathJax?.startup?.promise ?? Promise.resolve();
+  set.then(reachFormulas);
+});
