@@ -1,7 +1,7 @@
 """Sphinx extension: figures whose colours are a scale keep them on a dark page.
 
 custom.css turns the light of Matplotlib's figures round in dark mode, so that lines stand on the page's own ground. A
-heatmap would say the opposite then: what the text calls bright would be dark. Its figure gets the class ``colour-scale``.
+heatmap would say the opposite then: what the text calls bright would be dark. Its figure gets a class.
 """
 
 import re
