@@ -135,6 +135,44 @@ def page(browser, address):
         yield window.new_page()
 
 
+LONG = "notebooks/24-the-transformer.html"
+
+
+def test_the_contents_follow_the_reader(page):
+    page.set_viewport_size({"width": 1400, "height": 420})
+    page.goto(LONG)
+    page.evaluate("document.querySelector('#references').scrollIntoView()")
+    page.wait_for_function(
+        """() => {
+            const contents = document.querySelector(".bd-sidebar-secondary"), box = contents.getBoundingClientRect();
+            const link = [...contents.querySelectorAll("a.active")].at(-1)?.getBoundingClientRect();
+            return contents.scrollTop > 0 && link && link.top >= box.top && link.bottom <= box.bottom;
+        }"""
+    )
+
+
+def test_a_figure_opens_in_full_and_closes_again(page):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(LONG)
+    figure = page.locator(".cell_output img").first
+    figure.focus()
+    page.keyboard.press("Enter")
+    full = page.locator("dialog.figure-in-full img")
+    assert full.get_attribute("src") == figure.get_attribute("src")
+    assert full.bounding_box()["width"] > 2 * figure.bounding_box()["width"]
+    page.keyboard.press("Escape")
+    full.wait_for(state="hidden")
+
+
+def test_every_icon_is_drawn_by_a_small_script(site, page):
+    assert (site / "_static" / "scripts" / "fontawesome.js").stat().st_size < 150_000
+    for name in ("book/index.html", LONG, "book/api/torch.html"):
+        page.goto(name)
+        page.wait_for_function("document.querySelectorAll('svg.svg-inline--fa path').length > 5")
+        assert page.locator("i[class*=fa-]").count() == 0, "FontAwesome has no drawing for it"
+        assert page.locator("svg.svg-inline--fa:not(:has(path))").count() == 0
+
+
 def pages_with(site: Path, text: str) -> list[str]:
     return [name for name in pages_of(site) if text in (site / name).read_text(encoding="utf-8")]
 
