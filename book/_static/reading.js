@@ -23,6 +23,8 @@ function enlargeFigures() {
   frame.className = "figure-in-full";
   frame.setAttribute("aria-label", "Figure in full size");
   frame.addEventListener("click", () => frame.close());
+  // the dialog's own Escape does not come through beside the theme's listeners
+  frame.addEventListener("keydown", (event) => event.key === "Escape" && frame.close());
   document.body.append(frame);
   const open = (figure) => {
     const copy = figure.cloneNode(true);
