@@ -152,6 +152,28 @@ def heads() -> Diagram:
 
 
 @drawn
+def shared_keys() -> Diagram:
+    d = Diagram(
+        512, 168,
+        "Who shares keys and values, with four heads of queries. Multi-head attention: each head has its own. "
+        "Grouped-query attention: two heads share one set. Multi-query attention: all four share one set.",
+    )  # fmt: skip
+    for panel, (name, sets) in enumerate((("multi-head", 4), ("grouped-query", 2), ("multi-query", 1))):
+        left, each = 8 + 172 * panel, 4 // sets
+        d.text(left + 76, 14, name, bold=True)
+        for h in range(4):
+            query = d.box(left + 39 * h, 34, 34, 34, f"q_{h + 1}_", colour="query")
+            middle = left + 17 + 39 * (each * (h // each) + (each - 1) / 2)
+            d.arrow(query.bottom, (middle, 110), head=False)
+        for n in range(sets):
+            middle = left + 17 + 39 * (each * n + (each - 1) / 2)
+            d.box(middle - 17, 110, 34, 44, colour="key")
+            d.text(middle, 122, f"k_{n + 1}_")
+            d.text(middle, 142, f"v_{n + 1}_")
+    return d
+
+
+@drawn
 def masks() -> Diagram:
     d = Diagram(
         512, 214,
