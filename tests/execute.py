@@ -41,7 +41,10 @@ if find_spec("course_lib") is None:
         "this kernel lacks course_lib, the library of the course. In JupyterLab opened by `make lab`, choose the kernel"
         ' "Course (CPU)" (Kernel > Change Kernel); elsewhere, `pip install ".[torch,tensorflow,lectures]"` in the'
         " folder of the course, and restart the kernel"
-    )"""
+    )
+
+# before TensorFlow itself, whose start-up banner it holds back
+import course_lib.tensorflow  # noqa: F401"""
 
 
 def chosen(names: list[str], folder: Path = NOTEBOOKS) -> list[Path]:

@@ -6,6 +6,7 @@ import nbformat
 import pytest
 import yaml
 
+from tests.execute import GUARD
 from tests.support import guide
 from tests.support.lecture_files import LECTURES, NOTEBOOKS, read
 
@@ -71,7 +72,7 @@ HIDDEN = {"source_hidden": True}
 def lecture():
     markdown, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
     cells = [
-        code("import course_lib", id="has-course", metadata={"tags": ["remove-cell"], "jupyter": HIDDEN}),
+        code(GUARD, id="has-course", metadata={"tags": ["remove-cell"], "jupyter": HIDDEN}),
         markdown(BEGINNING),
         code("# PyTorch\nx = 1", metadata={"tags": ["torch"]}),
         code("# TensorFlow\nx = 1\ny = 2", metadata={"tags": ["tensorflow"]}),

@@ -5,6 +5,8 @@
 
 import re
 
+from tests.execute import GUARD
+
 WORDS, CELLS, LINES, CELL_LINES = 3000, 45, 350, 12
 WORDS_A_MINUTE, SECONDS_A_LINE = 150, 3
 
@@ -157,7 +159,7 @@ def wrong_exercises(notebook) -> list[str]:
 def unfolded(notebook) -> list[str]:
     """What JupyterLab would show unfolded, or without saying whose it is."""
     found = []
-    if next((cell.id for cell in notebook.cells if cell.cell_type == "code"), "") != "has-course":
+    if next((cell.source for cell in notebook.cells if cell.cell_type == "code"), "") != GUARD:
         found.append("the first code cell does not ask for the course: `make notebooks` puts it there")
     for cell in notebook.cells:
         if cell.cell_type == "code" and tags(cell) & {"hide-input", "hide-cell", "remove-cell", "remove-input"}:
