@@ -34,8 +34,10 @@ FOLDED = {"hide-input", "hide-cell", "remove-cell", "remove-input"}
 COLLAPSED = re.compile(r"#+ (?:Solution|For the curious)\b")
 GUARD = """\
 # Has this kernel the course?
+import sys
 from importlib.util import find_spec
 
+sys.path.append("..")  # a lecture reads its experiments from the folder of the course
 if find_spec("course_lib") is None:
     raise ModuleNotFoundError(
         "this kernel lacks course_lib, the library of the course. In JupyterLab opened by `make lab`, choose the kernel"
