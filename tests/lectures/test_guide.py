@@ -109,6 +109,10 @@ def change(cell, before, after):
     return changed
 
 
+def says(lecture):
+    lecture.cells[0].outputs = [nbformat.v4.new_output("stream", text="name: value")]
+
+
 def forget(cell):
     return lambda lecture: lecture.cells[cell].metadata.clear()
 
@@ -131,6 +135,7 @@ BROKEN = {
     "open code": (forget(5), "is not collapsed"),
     "code to be folded": (lambda lecture: lecture.cells[4].metadata.pop("jupyter"), "not folded in JupyterLab"),
     "nobody asks for the course": (lambda lecture: lecture.cells.pop(0), "does not ask for the course"),
+    "machinery that prints": (says, "prints something"),
     "no label": (change(2, "# PyTorch\n", ""), "does not begin with '# PyTorch'"),
     "a filler": (change(7, "This.", "This is simply so."), "'simply': leave it out"),
     "spelling": (change(7, "This.", "The optimizer."), "British"),

@@ -5,6 +5,7 @@
 
 import re
 
+from course_lib.lecture.show import CLAIM
 from tests.execute import GUARD
 
 WORDS, CELLS, LINES, CELL_LINES = 3000, 45, 350, 12
@@ -165,6 +166,9 @@ def unfolded(notebook) -> list[str]:
         if cell.cell_type == "code" and tags(cell) & {"hide-input", "hide-cell", "remove-cell", "remove-input"}:
             if not cell.metadata.get("jupyter", {}).get("source_hidden"):
                 found.append(f"cell {cell.id} is not folded in JupyterLab")
+        if cell.cell_type == "code" and "remove-cell" in tags(cell):
+            if any(set(output.get("data", {"text"})) - {CLAIM} for output in cell.outputs):
+                found.append(f"cell {cell.id} keeps numbers out of sight, and prints something in JupyterLab")
         if cell.cell_type == "markdown" and re.match(rf"#+ (?:Solution|{CURIOUS})", cell.source):
             if not cell.metadata.get("jp-MarkdownHeadingCollapsed"):
                 found.append(f"the heading {cell.source.splitlines()[0]!r} is not collapsed in JupyterLab")
