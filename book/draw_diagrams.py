@@ -443,6 +443,38 @@ def cache() -> Diagram:
 
 
 @drawn
+def activation_patching() -> Diagram:
+    d = Diagram(
+        520, 270,
+        "Activation patching. Two runs of the same model, one above the other: the first reads perro, the second gato. "
+        "The output of a single head of the first run is copied into the second, whose later layers are computed anew. "
+        "At the end the logits of dog and cat say how much of the first run's preference has come back.",
+    )  # fmt: skip
+    size = 21
+    for y, source, answer, after in ((38, "perro", "dog", "computed"), (190, "gato", "?", "anew")):
+        second = source == "gato"
+        colour = "warn" if second else "key"
+        name = "patched: the run on the cat" if second else "kept: the run on the dog"
+        d.text(4, y + 62 if second else y - 22, name, 14, anchor="start", bold=True)
+        read = d.box(4, y, 76, 42, source, colour=colour)
+        encoder = d.box(106, y, 84, 42, "encoder", learned=True)
+        d.cells(226, y + 10, [[0.25] * 4], size, colour)
+        d.cells(226 + size, y + 10, [[1.0]], size, "key")
+        rest = d.box(344, y, 84, 42, "the rest", after, learned=True)
+        end = d.box(456, y, 60, 42, answer, "logits", colour="out" if second else "key")
+        d.arrow(read.right, encoder.left, colour=colour)
+        d.arrow(encoder.right, (224, y + 21), colour=colour)
+        d.arrow((226 + 4 * size, y + 21), rest.left, colour=colour)
+        d.arrow(rest.right, end.left, colour="out" if second else "key")
+    d.text(268, 16, "heads of a layer", 13, muted=True)
+    x = 226 + 1.5 * size
+    d.arrow((x, 50 + size), (x, 198), colour="key", width=3)
+    d.text(x + 12, 125, "one activation is exchanged", 14, anchor="start")
+    d.text(514, 252, "dog minus cat: how much is restored?", 13, anchor="end", muted=True)
+    return d
+
+
+@drawn
 def bert_input() -> Diagram:
     d = Diagram(
         520, 430,

@@ -14,14 +14,16 @@ import pytest
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import Seq2Seq, get_state
-from notebooks.experiments import ablations, fine_tuning, rnn_attention, train_translator
+from notebooks.experiments import ablations, exact_search, fine_tuning, rnn_attention, train_translator
 from notebooks.experiments.harness import Record
 from notebooks.experiments.train_translator import RECIPES, SHIPPED
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "tokens")  # by a run, where its settings leave them open
-EXPERIMENTS = pytest.mark.parametrize("module", [rnn_attention, ablations, fine_tuning], ids=lambda m: m.__name__)
+EXPERIMENTS = pytest.mark.parametrize(
+    "module", [rnn_attention, ablations, exact_search, fine_tuning], ids=lambda m: m.__name__
+)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
 
 
@@ -75,6 +77,16 @@ def test_translations_of_all_test_sentences_lie_beside_the_figures(module):
     folder = module.EXPERIMENT.record.folder
     assert {path.stem for path in folder.glob("*.txt")} == texts(module)
     assert {len(path.read_text(encoding="utf-8").splitlines()) for path in folder.glob("*.txt")} == {1000}
+
+
+def test_what_is_proven_to_be_best_is_beaten_by_no_beam():
+    best, proven, texts = exact_search.read("exact")
+    figures = exact_search.EXPERIMENT.record.read()
+    assert proven.sum() == figures["exact"]["proven"] and texts.count("") == figures["exact"]["empty"]
+    for name in exact_search.RUNS:
+        log_p, _, found = exact_search.read(name)
+        assert len(log_p) == len(found) == 1000 and found.count("") == figures[name]["empty"]
+        assert (log_p <= best + 2 * exact_search.TOLERANCE)[proven].all(), name
 
 
 def test_the_weights_that_are_kept_are_those_of_their_runs():

@@ -9,7 +9,7 @@ import pytest
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import sentence_pairs
 from course_lib.torch import get_state, load_translator
-from notebooks.experiments import ablations, fine_tuning, rnn_attention, train_translator
+from notebooks.experiments import ablations, exact_search, fine_tuning, rnn_attention, train_translator
 from notebooks.experiments.harness import Record, main
 
 
@@ -78,6 +78,34 @@ def test_an_ablation(little, tmp_path, name):
     assert found.keys() == before.keys() and [found[key] for key in same] == [before[key] for key in same]
     assert 0 < found["confidence"] <= 1 and found["updates"] >= 1
     assert (tmp_path / "tiny" / f"{name}.txt").exists() == (not name.startswith("trial"))
+
+
+def test_an_exact_search(little, tmp_path):
+    found = made(exact_search, tmp_path, "beam-1", "exact")
+    recorded = exact_search.EXPERIMENT.record.read()
+    assert all(figures.keys() == recorded[name].keys() for name, figures in found.items())
+    greedy, best = (
+        [line.split("\t") for line in (tmp_path / "tiny" / f"{name}.txt").read_text(encoding="utf-8").splitlines()]
+        for name in ("beam-1", "exact")
+    )
+    assert len(greedy) == len(best) == 8 and found["exact"]["proven"] == 8
+    assert all(float(p) <= float(q) for (p, _, _), (q, _, _) in zip(greedy, best, strict=True))
+
+
+def test_exact_search_finds_what_a_beam_has_missed():
+    """And needs no good sentence to begin with: an empty one will do."""
+    translator = load_translator()
+    source = "Tom tiene un historial de arrestos por conducir en estado de ebriedad."
+    tokenizer = translator.target_tokenizer
+    (log_p, ids), (poor_p, poor) = (exact_search.beams(translator, [source], width)[0] for width in (8, 1))
+    best, found, proven = exact_search.exact(translator, source, log_p, ids)
+    assert proven and best > log_p + 1 and found[-1] == tokenizer.end_id
+    assert tokenizer.decode(found) == "Tom has"
+    again = exact_search.exact(translator, source, best - 0.1, poor)
+    assert again[2] and abs(again[0] - best) < 1e-3 and np.array_equal(again[1], found)
+    assert poor_p <= log_p
+    nothing_better = exact_search.exact(translator, source, best, found)
+    assert nothing_better[0] == best and nothing_better[2]
 
 
 @pytest.mark.parametrize("changes", [{"start": "scratch"}, {"cut": "both"}])
