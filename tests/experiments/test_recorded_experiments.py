@@ -14,15 +14,15 @@ import pytest
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import Seq2Seq, get_state
-from notebooks.experiments import ablations, exact_search, fine_tuning, rnn_attention, train_translator
+from notebooks.experiments import ablations, exact_search, fine_tuning, recurrence, rnn_attention, train_translator
 from notebooks.experiments.harness import Record
 from notebooks.experiments.train_translator import RECIPES, SHIPPED
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
-CHOSEN = ("peak", "tokens")  # by a run, where its settings leave them open
+CHOSEN = ("peak", "tokens", "rate")  # by a run, where its settings leave them open
 EXPERIMENTS = pytest.mark.parametrize(
-    "module", [rnn_attention, ablations, exact_search, fine_tuning], ids=lambda m: m.__name__
+    "module", [rnn_attention, ablations, exact_search, fine_tuning, recurrence], ids=lambda m: m.__name__
 )
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
 
@@ -69,7 +69,14 @@ def test_what_was_chosen_is_what_the_trials_say(module):
             _, peak, tokens = module.plan(run, record)
         else:
             peak, tokens = module.chosen(module.trials_of(run), record)
-        assert tuple(record.read()[name][key] for key in CHOSEN) == (peak, tokens), name
+        assert tuple(record.read()[name][key] for key in ("peak", "tokens")) == (peak, tokens), name
+
+
+def test_the_rates_of_the_recurrences_are_what_their_trials_say():
+    recorded = recurrence.RECORD.read()
+    for name, run in recurrence.RUNS.items():
+        assert recorded[name]["rate"] == (run.rate or recurrence.chosen(run, recurrence.RECORD)), name
+        assert len(recorded[name]["accuracy"]) == len(run.budgets)
 
 
 @TIMED
@@ -122,7 +129,7 @@ def test_the_commands_and_files_that_are_named_are_there():
     commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
     assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
     files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
-    assert len(files) == 3 and [path for path in files if not path.exists()] == []
+    assert len(files) == 4 and [path for path in files if not path.exists()] == []
 
 
 @EXPERIMENTS

@@ -9,7 +9,7 @@ import pytest
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import sentence_pairs
 from course_lib.torch import get_state, load_translator
-from notebooks.experiments import ablations, exact_search, fine_tuning, rnn_attention, train_translator
+from notebooks.experiments import ablations, exact_search, fine_tuning, recurrence, rnn_attention, train_translator
 from notebooks.experiments.harness import Record, main
 
 
@@ -117,6 +117,18 @@ def test_a_fine_tuning(tmp_path, monkeypatch, changes):
     recorded = fine_tuning.Record.of(fine_tuning.__file__).read()
     assert all(found.keys() == figures.keys() for figures in recorded.values())
     assert len(found["accuracy"]) == len(found["tfidf"]) == 3 and found["corpus"] == run.corpus
+
+
+@pytest.mark.parametrize("arm", ["first-lstm-keeping-32-length-5-0", "copy-looker-32-length-16-0"])
+def test_a_recurrence(tmp_path, monkeypatch, arm):
+    monkeypatch.setattr(recurrence, "BUDGETS", {"first": (1, 2), "copy": (1, 2, 3)})
+    trials = [f"trial-{rate}-{arm[:-1]}{recurrence.TRIAL_SEED}" for rate in recurrence.RATES]
+    found = made(recurrence, tmp_path, *trials, arm)
+    assert list(found) == [*trials, arm] and found[arm]["rate"] in recurrence.RATES
+    before = recurrence.RECORD.read()[arm]
+    assert found[arm].keys() == before.keys() and len(found[arm]["accuracy"]) == len(before["accuracy"])
+    if arm.startswith("first"):
+        assert found[arm]["start_gradient"] == pytest.approx(before["start_gradient"], rel=1e-3)
 
 
 def test_only_a_checkpoint_brings_weights():
