@@ -118,6 +118,29 @@ def attention() -> Diagram:
 
 
 @drawn
+def asking() -> Diagram:
+    d = Diagram(
+        520, 250,
+        "What the word it takes from four words. Where its own vector asks, it finds mostly itself, and cup no more "
+        "than table. Where one matrix makes a query of it and another makes keys of all words, cup gives the most.",
+    )  # fmt: skip
+    words, x = ("cup", "table", "it", "pushed"), np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    w_q, w_k = np.array([[0, 0], [0, 0], [2, 2]]), np.array([[1, 0], [0, 1], [0, 0]])
+    rows = softmax(x[2] @ x.T), softmax(x[2] @ w_q @ (x @ w_k).T / math.sqrt(2))
+    titles = ("its own vector asks", "W^Q^ asks, W^K^ is found")
+    for left, title, weights in zip((8, 272), titles, rows, strict=True):
+        d.text(left + 120, 16, title, bold=True)
+        new = d.box(left + 70, 196, 100, 44, "new vector", "of it", "out")
+        for j, (word, weight) in enumerate(zip(words, weights, strict=True)):
+            box = d.box(left + 61 * j, 40, 57, 34, word, colour="query" if word == "it" else "value")
+            end = (left + 84 + 24 * j, 194)
+            d.arrow((box.bottom[0], 112), end, colour="value", width=0.8 + 9 * weight, head=False)
+            d.text(box.bottom[0], 92, f"{weight:.2f}".removeprefix("0"), bold=True)
+        d.text(new.right[0] + 6, 218, "mean", 13, anchor="start", muted=True)
+    return d
+
+
+@drawn
 def heads() -> Diagram:
     d = Diagram(
         520, 424,

@@ -14,16 +14,24 @@ import pytest
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import Seq2Seq, get_state
-from notebooks.experiments import ablations, exact_search, fine_tuning, recurrence, rnn_attention, train_translator
+from notebooks.experiments import (
+    ablations,
+    exact_search,
+    fine_tuning,
+    first_symbol,
+    recurrence,
+    rnn_attention,
+    score_scale,
+    train_translator,
+)
 from notebooks.experiments.harness import Record
 from notebooks.experiments.train_translator import RECIPES, SHIPPED
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "tokens", "rate")  # by a run, where its settings leave them open
-EXPERIMENTS = pytest.mark.parametrize(
-    "module", [rnn_attention, ablations, exact_search, fine_tuning, recurrence], ids=lambda m: m.__name__
-)
+MODULES = [rnn_attention, ablations, exact_search, fine_tuning, recurrence, first_symbol, score_scale]
+EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
 
 
@@ -77,6 +85,13 @@ def test_the_rates_of_the_recurrences_are_what_their_trials_say():
     for name, run in recurrence.RUNS.items():
         assert recorded[name]["rate"] == (run.rate or recurrence.chosen(run, recurrence.RECORD)), name
         assert len(recorded[name]["accuracy"]) == len(run.budgets)
+
+
+def test_the_rates_of_what_came_first_are_those_of_the_best_trials():
+    recorded = first_symbol.RECORD.read()
+    for run in first_symbol.RUNS.values():
+        if run.rate is None:
+            assert recorded[run.name]["rate"] == first_symbol.chosen(run, first_symbol.RECORD), run.name
 
 
 @TIMED

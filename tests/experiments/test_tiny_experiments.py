@@ -9,7 +9,16 @@ import pytest
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import sentence_pairs
 from course_lib.torch import get_state, load_translator
-from notebooks.experiments import ablations, exact_search, fine_tuning, recurrence, rnn_attention, train_translator
+from notebooks.experiments import (
+    ablations,
+    exact_search,
+    fine_tuning,
+    first_symbol,
+    recurrence,
+    rnn_attention,
+    score_scale,
+    train_translator,
+)
 from notebooks.experiments.harness import Record, main
 
 
@@ -129,6 +138,23 @@ def test_a_recurrence(tmp_path, monkeypatch, arm):
     assert found[arm].keys() == before.keys() and len(found[arm]["accuracy"]) == len(before["accuracy"])
     if arm.startswith("first"):
         assert found[arm]["start_gradient"] == pytest.approx(before["start_gradient"], rel=1e-3)
+
+
+@pytest.mark.parametrize("arm", ["attention-bare", "vanilla-orthogonal", "gru-keeping"])
+def test_what_came_first(tmp_path, monkeypatch, arm):
+    monkeypatch.setattr(first_symbol, "UPDATES", 2)
+    trials = [run.name for run in first_symbol.TRIALS if (run.label, run.length) == (arm, 20)]
+    found = made(first_symbol, tmp_path, *trials, f"{arm}-20-0")
+    run, before = found[f"{arm}-20-0"], first_symbol.RECORD.read()[f"{arm}-20-0"]
+    assert run.keys() == before.keys() and run["parameters"] == before["parameters"] and run["updates"] == 2
+    assert len(trials) == 6 and run["rate"] in first_symbol.RATES
+
+
+@pytest.mark.parametrize("name", ["scaled-4-1.0-torch-0", "raw-4-1.0-tensorflow-0"])
+def test_the_scale_of_the_scores(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(score_scale, "STEPS", 2)
+    found, before = made(score_scale, tmp_path, name)[name], score_scale.RECORD.read()[name]
+    assert found.keys() == before.keys() and 0 < found["accuracy"] < 0.5
 
 
 def test_only_a_checkpoint_brings_weights():
