@@ -311,6 +311,85 @@ def transformer() -> Diagram:
 
 
 @drawn
+def family() -> Diagram:
+    d = Diagram(
+        520, 232,
+        "Who may attend to whom, rows asking, columns answering. Encoder-only: everybody, everybody. Decoder-only: "
+        "each token itself and those before. Prefix language model: the first half each other, the second half the "
+        "first and those before, in one square. Encoder-decoder: the same pattern in three squares, each with weights "
+        "and a softmax of its own.",
+    )  # fmt: skip
+    n, half, size, top = 6, 3, 17, 64
+    causal = causal_mask(n)[0, 0]
+    prefix = causal.copy()
+    prefix[:, :half] = True
+    panels = (
+        ("encoder-only", "BERT", np.ones((n, n), bool)),
+        ("decoder-only", "GPT", causal),
+        ("prefix LM", "one stack", prefix),
+    )
+    for i, (title, example, mask) in enumerate(panels):
+        left = 10 + 128 * i
+        d.text(left + n * size / 2, 16, title, 13, bold=True)
+        d.text(left + n * size / 2, 36, example, 13, muted=True)
+        d.cells(left, top, [[0.6 if seen else None for seen in row] for row in mask], size, "query")
+    left, gap = 398, 14
+    d.text(left + 58, 16, "encoder-decoder", 13, bold=True)
+    d.text(left + 58, 36, "T5: two stacks", 13, muted=True)
+    square = [[0.6] * half] * half
+    d.cells(left, top, square, size, "query")
+    d.cells(left, top + half * size + gap, square, size, "key")
+    triangle = [[0.6 if seen else None for seen in row] for row in causal_mask(half)[0, 0]]
+    d.cells(left + half * size + gap, top + half * size + gap, triangle, size, "query")
+    d.text(left + 58, top + 24, "encoder", 12.5, anchor="start", muted=True)
+    bottom = top + 2 * half * size + gap
+    d.text(left + 25, bottom + 14, "cross", 12.5, muted=True)
+    d.text(left + 91, bottom + 14, "decoder", 12.5, muted=True)
+    d.text(10 + n * size / 2, top + n * size + 16, "columns: asked", 12.5, muted=True)
+    d.text(260, 218, "Each row of a square is one softmax. Crossed out: hidden.", 13)
+    return d
+
+
+@drawn
+def cost() -> Diagram:
+    d = Diagram(
+        520, 328,
+        "What an encoder layer of 512 features holds, drawn to scale; a square is one mebibyte. Weights: 4 squares of "
+        "attention, 8 of the feed-forward layer. Training adds 36 of gradients and means. A sentence of 512 tokens "
+        "adds 8 squares of vectors, 4 of hidden features, and 8 of attention that grow with its length's square. "
+        "Generating keeps 2.",
+    )  # fmt: skip
+    size, left = 23, 10
+
+    def row(y, title, *groups):
+        """Squares in groups: how many, how full, their colour, and what they are."""
+        d.text(left, y, title, 14, anchor="start", bold=True)
+        x = left
+        for number, full, colour, name in groups:
+            d.cells(x, y + 14, [[full] * number], size, colour)
+            if name:
+                d.text(x + number * size / 2, y + 14 + size + 12, name, 12.5, muted=True)
+            x += number * size + 14
+
+    row(14, "weights", (4, 0.9, "query", "attention"), (8, 0.9, "plain", "feed-forward"))
+    d.text(left, 84, "gradients and Adam's two means, in training", 14, anchor="start", bold=True)
+    d.cells(left, 98, [[0.35] * 4] * 3, size, "query")
+    d.cells(left + 4 * size + 14, 98, [[0.35] * 8] * 3, size, "plain")
+    row(
+        198, "kept for the way back, one sentence of T = 512",
+        (8, 0.9, "value", "vectors, 8 T d"), (4, 0.9, "plain", "hidden, 4 T d"), (8, 0.9, "warn", "attention, H T^2^"),
+    )  # fmt: skip
+    row(272, "kept for the next token", (2, 0.9, "key", ""))
+    d.text(left + 2 * size + 8, 298, "cache, 2 T d", 12.5, anchor="start", muted=True)
+    square = d.box(356, 28, size, size)
+    d.text(square.right[0] + 8, 34, "d × d = 512 × 512", 13, anchor="start")
+    d.text(square.right[0] + 8, 52, "numbers, 1 MiB", 13, anchor="start")
+    d.text(196, 290, "Twice as many tokens: the weights of attention", 13, anchor="start")
+    d.text(196, 308, "times four, the rest of these rows times two.", 13, anchor="start")
+    return d
+
+
+@drawn
 def gru() -> Diagram:
     d = Diagram(
         520, 272,
