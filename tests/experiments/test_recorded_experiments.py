@@ -19,6 +19,7 @@ from notebooks.experiments import (
     exact_search,
     fine_tuning,
     first_symbol,
+    parts,
     recurrence,
     rnn_attention,
     score_scale,
@@ -30,7 +31,7 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "tokens", "rate")  # by a run, where its settings leave them open
-MODULES = [rnn_attention, ablations, exact_search, fine_tuning, recurrence, first_symbol, score_scale]
+MODULES = [rnn_attention, ablations, exact_search, fine_tuning, recurrence, first_symbol, score_scale, parts]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
 

@@ -14,6 +14,7 @@ from notebooks.experiments import (
     exact_search,
     fine_tuning,
     first_symbol,
+    parts,
     recurrence,
     rnn_attention,
     score_scale,
@@ -155,6 +156,17 @@ def test_the_scale_of_the_scores(tmp_path, monkeypatch, name):
     monkeypatch.setattr(score_scale, "STEPS", 2)
     found, before = made(score_scale, tmp_path, name)[name], score_scale.RECORD.read()[name]
     assert found.keys() == before.keys() and 0 < found["accuracy"] < 0.5
+
+
+@pytest.mark.parametrize("lacking", parts.LACKING)
+def test_a_transformer_without_a_part(tmp_path, monkeypatch, lacking):
+    runs = {name: run for name, run in parts.RUNS.items() if run.lacking == lacking}
+    monkeypatch.setattr(parts, "UPDATES", 2)
+    monkeypatch.setattr(parts, "EXPERIMENT", replace(parts.EXPERIMENT, runs=runs))
+    found = made(parts, tmp_path)
+    best = min((run for run in runs.values() if run.is_trial), key=lambda run: found[run.name]["loss"])
+    assert {found[name]["peak"] for name, run in runs.items() if not run.is_trial} == {best.peak}
+    assert all(figures.keys() == found[best.name].keys() for figures in parts.Record.of(parts.__file__).read().values())
 
 
 def test_only_a_checkpoint_brings_weights():

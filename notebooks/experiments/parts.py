@@ -1,0 +1,207 @@
+"""What is each part of the Transformer for? Leave one out, tune the learning rate anew, and see what is lost.
+
+The task is a small translation that can be made without end. A sentence is eight letters of an alphabet of 12. Its
+translation is the sentence read backwards, each letter replaced by what a fixed random table of 12 times 12 entries
+says for the letter and the one after it in the sentence; the last letter is looked up with the first. The model is
+the paper's, small: two layers on each side, 64 features, four heads, 128 features in the feed-forward layer,
+post-norm.
+
+Each arm lacks one part or has another in its place. It gets 500 updates of 32 sentences and no dropout, since no
+sentence comes twice. The rate rises over 100 updates and falls to zero over the last 150. Its peak is chosen among
+three for each arm, by the loss on 1,000 validation sentences in a trial of a fourth seed; then three seeds are
+trained with it and measured on 1,000 other sentences. The lecture *The Transformer, part by part* tells what came
+out.
+"""
+
+import math
+import time
+from importlib.metadata import version
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+
+LETTERS, LENGTH, D_MODEL, HEADS, D_FF, LAYERS = 12, 8, 64, 4, 128, 2
+UPDATES, BATCH, WARMUP, FALL = 500, 32, 100, 150
+PEAKS = (1e-3, 2e-3, 4e-3)
+SEEDS, TRIAL_SEED = (0, 1, 2), 3
+LACKING = (
+    *("nothing", "feed-forward", "feed-forward, attention instead", "residuals", "norms"),
+    *("norms after, before instead", "positions", "scale of the scores", "scale of the embeddings"),
+    "decoder's self-attention",
+)
+
+
+class Run(NamedTuple):
+    """One training of an arm; with a `peak` it is a trial of that peak, without one it takes the best of the trials."""
+
+    lacking: str
+    seed: int
+    peak: float | None = None
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it serves to choose."""
+        return self.peak is not None
+
+    @property
+    def name(self) -> str:
+        """What the record calls this run."""
+        return f"trial, {self.lacking}, {self.peak}" if self.is_trial else f"{self.lacking}, {self.seed}"
+
+    @property
+    def seconds(self) -> float:
+        """About, of one processor core."""
+        return 5.0
+
+
+TRIALS = [Run(lacking, TRIAL_SEED, peak) for lacking in LACKING for peak in PEAKS]
+RUNS = table([*TRIALS, *(Run(lacking, seed) for lacking in LACKING for seed in SEEDS)])
+
+
+class Attention(nn.Module):
+    """Multi-head attention; without the scale the dot products go into the softmax as they are."""
+
+    def __init__(self, scaled: bool):
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(D_MODEL, D_MODEL) for _ in range(4))
+        self.scale = None if scaled else 1.0
+
+    def forward(self, x, y, causal=False):
+        """x (B, T, d_model) asks, y (B, S, d_model) answers."""
+        projected = self.q(x), self.k(y), self.v(y)
+        q, k, v = (a.unflatten(-1, (HEADS, -1)).transpose(1, 2) for a in projected)
+        context = F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=self.scale)
+        return self.out(context.transpose(1, 2).flatten(2))
+
+
+class Sublayer(nn.Module):
+    """A part with its residual and its norm: norm(x + part(x)), or x + part(norm(x)), or less."""
+
+    def __init__(self, part: nn.Module, lacking: str):
+        super().__init__()
+        self.part, self.residual = part, lacking != "residuals"
+        self.before = lacking == "norms after, before instead"
+        self.norm = nn.Identity() if lacking == "norms" else nn.LayerNorm(D_MODEL)
+
+    def forward(self, x, function):
+        """`function` applies the part to what it reads."""
+        if self.before:
+            return x + function(self.norm(x))
+        return self.norm(x + function(x) if self.residual else function(x))
+
+
+class Model(nn.Module):
+    """The Transformer without one of its parts."""
+
+    def __init__(self, lacking: str):
+        super().__init__()
+        self.lacking = lacking
+        self.embedding = nn.Embedding(LETTERS + 1, D_MODEL)  # the letters and a start token, on both sides
+        self.encoder = nn.ModuleList(self._layer(("self", "feed")) for _ in range(LAYERS))
+        self.decoder = nn.ModuleList(self._layer(("self", "cross", "feed")) for _ in range(LAYERS))
+        last = nn.LayerNorm if lacking == "norms after, before instead" else nn.Identity
+        self.encoder_norm, self.decoder_norm = last(D_MODEL), last(D_MODEL)
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+        nn.init.normal_(self.embedding.weight, std=D_MODEL**-0.5)
+        angles = torch.arange(LENGTH)[:, None] * 10000.0 ** (-torch.arange(0, D_MODEL, 2) / D_MODEL)
+        self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
+
+    def _layer(self, parts):
+        lacking, made = self.lacking, nn.ModuleDict()
+        scaled = lacking != "scale of the scores"
+        for name in parts:
+            if name == "feed" and lacking == "feed-forward, attention instead":
+                made["again"] = Sublayer(Attention(scaled), lacking)  # as many parameters
+            elif name == "feed" and lacking != "feed-forward":
+                feed = nn.Sequential(nn.Linear(D_MODEL, D_FF), nn.ReLU(), nn.Linear(D_FF, D_MODEL))
+                made["feed"] = Sublayer(feed, lacking)
+            elif name != "feed" and not (name == "self" and "cross" in parts and lacking == "decoder's self-attention"):
+                made[name] = Sublayer(Attention(scaled), lacking)
+        return made
+
+    def embed(self, ids):
+        """(B, T) -> (B, T, d_model)."""
+        x = self.embedding(ids) * (1.0 if self.lacking == "scale of the embeddings" else math.sqrt(D_MODEL))
+        return x if self.lacking == "positions" else x + self.positions
+
+    def forward(self, source, target):
+        """Letters (B, T), and the start token with all letters of the translation but the last -> logits (B, T, V)."""
+        memory = self.encoder_norm(self._through(self.encoder, self.embed(source)))
+        y = self.decoder_norm(self._through(self.decoder, self.embed(target), memory))
+        return y @ self.embedding.weight.T
+
+    def _through(self, layers, x, memory=None):
+        causal = memory is not None
+        for layer in layers:
+            for name, sublayer in layer.items():
+                if name in ("self", "again"):
+                    x = sublayer(x, lambda h, part=sublayer.part: part(h, h, causal))
+                elif name == "cross":
+                    x = sublayer(x, lambda h, part=sublayer.part: part(h, memory))
+                else:
+                    x = sublayer(x, sublayer.part)
+        return x
+
+
+def sentences(generator: torch.Generator, number: int):
+    """Sources, what the decoder reads, and what it should say: letters (B, T) each."""
+    entries = torch.randint(LETTERS, (LETTERS, LETTERS), generator=torch.Generator().manual_seed(0))
+    source = torch.randint(LETTERS, (number, LENGTH), generator=generator)
+    answers = entries[source, source.roll(-1, 1)].flip(1)
+    return source, torch.cat([torch.full((number, 1), LETTERS), answers[:, :-1]], 1), answers
+
+
+def loss_of(model: Model, source, target, answers):
+    """Mean cross-entropy of a letter."""
+    return F.cross_entropy(model(source, target).flatten(0, 1), answers.flatten())
+
+
+def measure(run: Run, record: Record) -> dict:
+    """Train an arm, and return what it lost and how many letters it got right."""
+    peak = run.peak if run.is_trial else chosen(run.lacking, record)
+    torch.manual_seed(run.seed)
+    model, drawn = Model(run.lacking), torch.Generator().manual_seed(run.seed)
+    optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+    losses, begin = [], time.process_time()
+    for step in range(1, UPDATES + 1):
+        loss = loss_of(model, *sentences(drawn, BATCH))
+        optimiser.param_groups[0]["lr"] = peak * min(1.0, step / WARMUP, (UPDATES - step + 1) / FALL)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    seconds = time.process_time() - begin
+    source, target, answers = sentences(torch.Generator().manual_seed(100 if run.is_trial else 101), 1000)
+    with torch.no_grad():
+        logits = model(source, target)
+    return {
+        "peak": peak,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "loss": round(F.cross_entropy(logits.flatten(0, 1), answers.flatten()).item(), 4),
+        "right": round((logits.argmax(-1) == answers).float().mean().item(), 4),
+        "loss_of_50_updates": [round(sum(losses[i : i + 50]) / 50, 3) for i in range(0, UPDATES, 50)],
+        "seconds": round(seconds, 1),
+        "version": version("torch"),
+    }
+
+
+def chosen(lacking: str, record: Record) -> float:
+    """The peak of the arm's best trial."""
+    trials = [trial for trial in TRIALS if trial.lacking == lacking]
+    recorded = record.read()
+    if missing := [trial.name for trial in trials if trial.name not in recorded]:
+        raise Waiting(f"the peak is chosen from trials that are lacking: {', '.join(missing)}")
+    return min(trials, key=lambda trial: recorded[trial.name]["loss"]).peak
+
+
+EXPERIMENT = Experiment(__doc__, RUNS, measure, Record.of(__file__), "feed-forward")
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT, __file__))
