@@ -424,6 +424,38 @@ def gru() -> Diagram:
 
 
 @drawn
+def training() -> Diagram:
+    d = Diagram(
+        520, 372,
+        "Training a translator. Families of pairs are split in three. Training pairs become ids, batches, then inputs "
+        "and labels; the model's logits and the labels give a loss, whose gradient Adam turns into new weights. "
+        "Validation pairs choose the best weights, and test pairs score those once.",
+    )  # fmt: skip
+    steps = [
+        ("sentence pairs", "Spanish, English"), ("split by families", ""), ("sub-words", "ids (S,) and (T,)"),
+        ("batches by tokens", "ids (B, S) and (B, T)"), ("teacher forcing", "labels (B, T \u2212 1)"),
+    ]  # fmt: skip
+    left = [d.box(8, 10 + 76 * i, 168, 48, *step, learned=i == 2) for i, step in enumerate(steps)]
+    for i, (above, below) in enumerate(zip(left, left[1:], strict=False)):
+        d.arrow(above.bottom, below.top, text="training pairs" if i == 1 else "")
+    model = d.box(296, 314, 138, 48, "Transformer", "logits (B, T \u2212 1, V)", learned=True)
+    loss = d.box(296, 238, 138, 48, "loss", "masked, smoothed")
+    adam = d.box(296, 162, 138, 48, "Adam", "rate of update n", colour="value")
+    best = d.box(296, 86, 138, 48, "best weights", "by validation loss", colour="out")
+    score = d.box(296, 10, 138, 48, "score", "BLEU, once", colour="out")
+    d.arrow(left[4].right, model.left, text="source, inputs", side=-1)
+    d.arrow((176, 326), (236, 326), (236, 262), loss.left, text="labels", at=0.8, side=-1)
+    d.arrow(model.top, loss.bottom, text="logits", side=-1)
+    d.arrow(loss.top, adam.bottom, text="gradient", colour="value", side=-1)
+    d.arrow(adam.right, (450, 186), (450, 338), model.right, text="weights", colour="out", at=0.5)
+    d.arrow(adam.top, best.bottom, text="now and then", colour="out", side=-1)
+    d.arrow(left[1].right, best.left, text="validation pairs", side=-1)
+    d.arrow((176, 98), (248, 98), (248, 34), score.left, text="test pairs", at=0.7, side=-1)
+    d.arrow(best.top, score.bottom, colour="out")
+    return d
+
+
+@drawn
 def teacher_forcing() -> Diagram:
     d = Diagram(
         520, 412,

@@ -24,6 +24,7 @@ from notebooks.experiments import (
     rnn_attention,
     score_scale,
     train_translator,
+    warm_up,
 )
 from notebooks.experiments.harness import Record
 from notebooks.experiments.train_translator import RECIPES, SHIPPED
@@ -31,7 +32,7 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "tokens", "rate")  # by a run, where its settings leave them open
-MODULES = [rnn_attention, ablations, exact_search, fine_tuning, recurrence, first_symbol, score_scale, parts]
+MODULES = [rnn_attention, ablations, exact_search, fine_tuning, recurrence, first_symbol, score_scale, parts, warm_up]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
 
@@ -93,6 +94,13 @@ def test_the_rates_of_what_came_first_are_those_of_the_best_trials():
     for run in first_symbol.RUNS.values():
         if run.rate is None:
             assert recorded[run.name]["rate"] == first_symbol.chosen(run, first_symbol.RECORD), run.name
+
+
+def test_each_arm_has_the_peak_that_its_trials_say():
+    record = warm_up.EXPERIMENT.record
+    recorded = record.read()
+    for name, run in warm_up.RUNS.items():
+        assert recorded[name]["peak"] == warm_up.peak_of(run, record), name
 
 
 @TIMED

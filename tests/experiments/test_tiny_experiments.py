@@ -1,6 +1,7 @@
 """Every experiment still works: a run of each, from the data to the record, with little data and few updates."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from notebooks.experiments import (
     rnn_attention,
     score_scale,
     train_translator,
+    warm_up,
 )
 from notebooks.experiments.harness import Record, main
 
@@ -67,10 +69,10 @@ def test_a_recurrent_translator(little, tmp_path, monkeypatch):
 
 
 def test_without_its_trials_a_run_waits(little, tmp_path, capsys):
-    for module, name in ((rnn_attention, "dot-torch-0"), (ablations, "transformer-0")):
+    for module, name in ((rnn_attention, "dot-torch-0"), (ablations, "transformer-0"), (warm_up, "pre-norm-warm-1")):
         experiment = replace(module.EXPERIMENT, record=Record(tmp_path / "tiny.json"))
         assert main(experiment, module.__file__, [name]) == 1
-        assert "run first trial-0.00" in capsys.readouterr().err
+        assert re.search(r"run first (?:trial|pre-norm-warm)-0\.00", capsys.readouterr().err)
     assert not (tmp_path / "tiny.json").exists()
 
 
@@ -81,7 +83,9 @@ def test_a_recurrent_translator_in_tensorflow(little, tmp_path, monkeypatch):
     assert found["framework"] == "tensorflow" and found["updates"] >= 1
 
 
-@pytest.mark.parametrize("name", ["no-warm-up-0", "pre-norm-1", "trial-0.003-1200-transformer-0"])
+@pytest.mark.parametrize(
+    "name", ["no-warm-up-0", "no-warm-up-a-third-0", "pre-norm-1", "trial-0.003-1200-transformer-0"]
+)
 def test_an_ablation(little, tmp_path, name):
     found, before = made(ablations, tmp_path, name)[name], ablations.EXPERIMENT.record.read()[name]
     same = ("schedule", "pre_norm", "peak", "tokens", "parameters", "seed")
@@ -116,6 +120,30 @@ def test_exact_search_finds_what_a_beam_has_missed():
     assert poor_p <= log_p
     nothing_better = exact_search.exact(translator, source, best, found)
     assert nothing_better[0] == best and nothing_better[2]
+
+
+def test_a_warm_up(little, tmp_path, monkeypatch):
+    monkeypatch.setattr(warm_up, "UPDATES", 20)
+    monkeypatch.setattr(warm_up, "WARMUP", 10)
+    monkeypatch.setattr(warm_up, "MAX_TOKENS", 60)
+    monkeypatch.setattr(warm_up, "TRIALS", warm_up.TRIALS[:4])
+    warm_up.test_pairs.cache_clear()
+    trials = ["pre-norm-warm-0.0003-0", "pre-norm-cold-0.0003-0"]
+    found = made(warm_up, tmp_path, *trials, "pre-norm-cold-1")
+    before = warm_up.EXPERIMENT.record.read()
+    assert list(found) == [*trials, "pre-norm-cold-1"]
+    warm, cold, again = found.values()
+    assert cold.keys() == again.keys() == before[trials[0]].keys()
+    assert cold["parameters"] == before[trials[0]]["parameters"] and again["peak"] == 0.0003
+    assert len(cold["loss_of_20_updates"]) == 1 and cold["nll"] != cold["test_nll"]
+    assert cold["first_move"] == pytest.approx(10 * warm["first_move"], rel=0.05)
+    warm_up.test_pairs.cache_clear()
+
+
+def test_a_rate_with_and_without_warm_up():
+    warm, cold = ([warm_up.rate(step, 1e-3, kind) for step in range(400)] for kind in (True, False))
+    assert warm[0] == pytest.approx(1e-5) and cold[:100] == [1e-3] * 100 and max(warm) == 1e-3
+    assert warm[99:] == cold[99:] and warm[399] == pytest.approx(5e-4)
 
 
 @pytest.mark.parametrize("changes", [{"start": "scratch"}, {"cut": "both"}])
