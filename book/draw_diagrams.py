@@ -450,7 +450,8 @@ def training() -> Diagram:
     d.arrow(adam.right, (450, 186), (450, 338), model.right, text="weights", colour="out", at=0.5)
     d.arrow(adam.top, best.bottom, text="now and then", colour="out", side=-1)
     d.arrow(left[1].right, best.left, text="validation pairs", side=-1)
-    d.arrow((176, 98), (248, 98), (248, 34), score.left, text="test pairs", at=0.7, side=-1)
+    d.arrow((176, 98), (248, 98), (248, 34), score.left)
+    d.text(211, 72, "test pairs", 12.5, muted=True)
     d.arrow(best.top, score.bottom, colour="out")
     return d
 
