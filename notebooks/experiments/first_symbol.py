@@ -1,9 +1,8 @@
 """What came first? Self-attention against recurrence, at the budget at which fresh recurrent networks fail.
 
 A sequence holds 20 or 40 random symbols out of eight, and the question is which was the first; the answer is read off
-the output at the last position. The recurrent arms are a vanilla cell as PyTorch starts it and with an orthogonal
-matrix, a GRU and an LSTM as they are and with the bias of the gate that keeps raised by four. The others are one layer
-of self-attention, without positions and with sinusoidal ones.
+the output at the last position. The recurrent arms are the six of `recurrence.py`. The others are one layer of
+self-attention, without positions and with sinusoidal ones.
 
 All have 32 features, at most 300 updates with 32 fresh sequences each, Adam, and gradients clipped to length one. A run
 whose loss stays below a hundredth of a nat for ten updates stops. Each arm chooses its learning rate at each length by
@@ -22,22 +21,14 @@ from torch.nn import functional as F
 
 import course_lib.torch as in_torch
 from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.recurrence import BATCH, CELLS, LEARNED, N_SYMBOLS, TEST, VALIDATION, Reader
 
 RECORD = Record.of(__file__)
 
-N_SYMBOLS, D = 8, 32
-UPDATES, ROWS, LEARNED = 300, 32, 0.01
+D = 32
+UPDATES = 300
 LENGTHS, SEEDS = (20, 40), (0, 1, 2)
 RATES, TRIAL_SEEDS = (0.003, 0.01, 0.03), (10, 11)  # to choose from, and by which seeds
-VALIDATION, TEST = 98, 99  # seeds of a thousand sequences each
-RECURRENT = {  # cell, whether its matrix starts orthogonal, what is added to the bias of the gate that keeps
-    "vanilla": ("rnn", False, 0),
-    "vanilla-orthogonal": ("rnn", True, 0),
-    "gru": ("gru", False, 0),
-    "lstm": ("lstm", False, 0),
-    "gru-keeping": ("gru", False, 4),
-    "lstm-keeping": ("lstm", False, 4),
-}
 ATTENTIVE = {"attention-bare": False, "attention": True}  # whether it knows positions
 
 
@@ -58,10 +49,10 @@ class Run(NamedTuple):
     @property
     def seconds(self) -> float:
         """Of one processor core."""
-        return self.length / 20 if self.label in RECURRENT else 1.0
+        return self.length / 20 if self.label in CELLS else 1.0
 
 
-ARMS = [(label, length) for label in (*ATTENTIVE, *RECURRENT) for length in LENGTHS]
+ARMS = [(label, length) for label in (*ATTENTIVE, *CELLS) for length in LENGTHS]
 TRIALS = [Run(*arm, seed, rate) for arm in ARMS for rate in RATES for seed in TRIAL_SEEDS]
 RUNS = table([*TRIALS, *(Run(*arm, seed) for arm in ARMS for seed in SEEDS)])
 
@@ -77,25 +68,6 @@ def counting(rows=100_000, length=20):
     x = np.random.default_rng(TEST).integers(N_SYMBOLS, size=(rows, length))
     counts = (x[:, :-1, None] == np.arange(N_SYMBOLS)).sum(axis=1)  # (rows, symbols): the last is not the first
     return counts.max(axis=1).mean() / (length - 1)
-
-
-class Reader(nn.Module):
-    """A recurrent network whose final state answers, as in the lecture *What recurrence costs*."""
-
-    def __init__(self, kind, orthogonal, keep):
-        super().__init__()
-        self.embedding = nn.Embedding(N_SYMBOLS, 16)
-        self.rnn = in_torch.RNN(16, D, cell=kind, run=in_torch.run_fused)
-        self.answer = nn.Linear(D, N_SYMBOLS)
-        if orthogonal:
-            nn.init.orthogonal_(self.rnn.forward_cell.weight_hh)
-        if keep:
-            with torch.no_grad():  # z of a GRU and f of an LSTM stand in the rows d to 2d
-                self.rnn.forward_cell.bias_ih[D : 2 * D] += keep
-
-    def forward(self, x):
-        """(B, T) -> logits (B, symbols)."""
-        return self.answer(self.rnn(self.embedding(x)).state[0])
 
 
 class SelfAttention(nn.Module):
@@ -117,11 +89,11 @@ class SelfAttention(nn.Module):
 class Asker(nn.Module):
     """One layer of self-attention, which the last position asks."""
 
-    def __init__(self, positions, layer=SelfAttention):
+    def __init__(self, positions):
         super().__init__()
         self.embedding = nn.Embedding(N_SYMBOLS, D)
         self.positions = in_torch.SinusoidalPositions(D) if positions else nn.Identity()
-        self.layer = layer(D, D)
+        self.layer = SelfAttention(D, D)
         self.answer = nn.Linear(D, N_SYMBOLS)
 
     def forward(self, x):
@@ -135,8 +107,8 @@ def train(model, length, seed, rate):
     rng, optimiser = np.random.default_rng(seed), torch.optim.Adam(model.parameters(), lr=rate)
     updates = learned = 0
     while updates < UPDATES and learned < 10:
-        x, y = (torch.tensor(a) for a in first(rng, ROWS, length))
-        loss = F.cross_entropy(model(x), y)
+        x, y = (torch.tensor(a) for a in first(rng, BATCH, length))
+        loss = F.cross_entropy(model(x).flatten(0, -2), y)  # a recurrent model has an axis of questions, here one
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -149,14 +121,14 @@ def accuracy(model, length, seed=TEST):
     """The share of a thousand new sequences whose first symbol the model names."""
     x, y = first(np.random.default_rng(seed), 1000, length)
     with torch.no_grad():
-        return float(np.mean(model(torch.tensor(x)).argmax(-1).cpu().numpy() == y))
+        return float(np.mean(model(torch.tensor(x)).flatten(0, -2).argmax(-1).cpu().numpy() == y))
 
 
 def measure(run: Run, record: Record) -> dict:
     """Train one network and count its right answers."""
     rate = chosen(run, record) if run.rate is None else run.rate
     torch.manual_seed(run.seed)
-    model = Reader(*RECURRENT[run.label]) if run.label in RECURRENT else Asker(ATTENTIVE[run.label])
+    model = Reader(1, D, run.label) if run.label in CELLS else Asker(ATTENTIVE[run.label])
     start = time.process_time()
     updates = train(model, run.length, run.seed, rate)
     return {
