@@ -1,4 +1,4 @@
-"""What came first? Self-attention against recurrence, at the budget at which fresh recurrent networks fail.
+"""What came first? Self-attention against recurrence, with the same updates and each at a learning rate of its own.
 
 A sequence holds 20 or 40 random symbols out of eight, and the question is which was the first; the answer is read off
 the output at the last position. The recurrent arms are the six of `recurrence.py`. The others are one layer of
