@@ -38,6 +38,12 @@ FAULTS = {
     "hash-alt": ("", GOOD_IMAGE.replace("A black square", "0a1b2c3d4e5f60718293"), "alt", "file name"),
     "nameless-drawing": ("", "<svg width='9' height='9'><rect width='9' height='9'/></svg>", "alt", "without a name"),
     "no-plate": ("", GOOD_IMAGE.replace("background: #fff", ""), "picture", "dark mode: no light plate"),
+    "hardly-turned-round": (
+        "",
+        GOOD_IMAGE.replace("background: #fff", "filter: invert(0.2)"),
+        "picture",
+        "dark mode: no light plate",
+    ),
     "math-not-set": ("", "<span class='math'>\\(x\\)</span>", "math", "not set"),
     "math-set-after-the-check": (
         MATHJAX % "void 0",
@@ -72,6 +78,7 @@ FAULTS = {
     "two-titles": ("", "<article><h1>a</h1><h1>b</h1></article>", "heading", "2 titles"),
 }
 GOOD = {
+    "turned-round": ("", GOOD_IMAGE.replace("background: #fff", "filter: invert(0.92) hue-rotate(180deg)")),
     "plain": ("", f"<article><h1>Title</h1><p>It costs 5 $ and 6 $.</p>{GOOD_IMAGE}</article>"),
     "math": (
         MATHJAX % "document.querySelector('.math').innerHTML = '<mjx-container>x</mjx-container>'",

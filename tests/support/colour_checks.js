@@ -49,10 +49,11 @@
     }
   }
 
-  // Pictures in dark mode stand on a light plate, or are marked as drawn for both modes.
+  // Pictures in dark mode stand on a light plate, have their light turned round, or are marked as drawn for both modes.
   if (scheme === "dark") {
     for (const img of main.querySelectorAll("img")) {
       if (img.matches(".dark-light, .only-dark, .only-light") || img.offsetParent === null) continue;
+      if (/invert\((?:0\.[89]|1)/.test(getComputedStyle(img).filter)) continue;
       const plate = parse(getComputedStyle(img).backgroundColor);
       if (plate[3] < 1 || luminance(plate) < 0.5) findings.push(["picture", `no light plate behind ${img.src}`]);
     }
