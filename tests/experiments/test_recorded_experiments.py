@@ -20,6 +20,7 @@ from notebooks.experiments import (
     fine_tuning,
     first_symbol,
     parts,
+    positions,
     recurrence,
     rnn_attention,
     score_scale,
@@ -32,7 +33,18 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "tokens", "rate")  # by a run, where its settings leave them open
-MODULES = [rnn_attention, ablations, exact_search, fine_tuning, recurrence, first_symbol, score_scale, parts, warm_up]
+MODULES = [
+    rnn_attention,
+    ablations,
+    exact_search,
+    fine_tuning,
+    recurrence,
+    first_symbol,
+    score_scale,
+    parts,
+    warm_up,
+    positions,
+]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
 
@@ -103,6 +115,13 @@ def test_each_arm_has_the_peak_that_its_trials_say():
         assert recorded[name]["peak"] == warm_up.peak_of(run, record), name
 
 
+def test_positions_train_with_the_rates_that_their_trials_chose():
+    record = positions.EXPERIMENT.record
+    for name, run in positions.RUNS.items():
+        if not run.is_trial and run.kind != "baselines":
+            assert record.read()[name]["peak"] == positions.chosen(run, record), name
+
+
 @TIMED
 def test_translations_of_all_test_sentences_lie_beside_the_figures(module):
     folder = module.EXPERIMENT.record.folder
@@ -153,7 +172,7 @@ def test_the_commands_and_files_that_are_named_are_there():
     commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
     assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
     files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
-    assert len(files) == 4 and [path for path in files if not path.exists()] == []
+    assert len(files) == 5 and [path for path in files if not path.exists()] == []
 
 
 @EXPERIMENTS

@@ -16,6 +16,7 @@ from notebooks.experiments import (
     fine_tuning,
     first_symbol,
     parts,
+    positions,
     recurrence,
     rnn_attention,
     score_scale,
@@ -195,6 +196,36 @@ def test_a_transformer_without_a_part(tmp_path, monkeypatch, lacking):
     best = min((run for run in runs.values() if run.is_trial), key=lambda run: found[run.name]["loss"])
     assert {found[name]["peak"] for name, run in runs.items() if not run.is_trial} == {best.peak}
     assert all(figures.keys() == found[best.name].keys() for figures in parts.Record.of(parts.__file__).read().values())
+
+
+@pytest.mark.parametrize("kind", [*positions.INDEX_KINDS, *positions.TIME_KINDS])
+def test_a_kind_of_position(tmp_path, monkeypatch, kind):
+    task = "time" if kind in positions.TIME_KINDS else "recent" if kind == "shifted" else "distance"
+    trials = [trial for trial in positions.TRIALS if (trial.task, trial.kind) == (task, kind)][-2:]
+    monkeypatch.setattr(positions, "UPDATES", 2)
+    monkeypatch.setattr(positions, "LENGTHS", (16,))
+    monkeypatch.setattr(positions, "TRIALS", trials)
+    name = f"{task}-{kind}-1"
+    found = made(positions, tmp_path, *(trial.name for trial in trials), name)
+    run, before = found[name], positions.EXPERIMENT.record.read()[name]
+    assert run.keys() == before.keys() and run["parameters"] == before["parameters"]
+    best = min((found[trial.name] for trial in trials), key=lambda figures: figures["nll"])
+    assert run["peak"] == best["peak"] and run["seed"] == 1
+
+
+def test_what_is_predicted_without_training(tmp_path):
+    recorded = positions.EXPERIMENT.record.read()["time-baselines"]
+    found = made(positions, tmp_path, "time-baselines")["time-baselines"]
+    assert found == recorded and found["best"]["gap"] < found["line"]["gap"] < found["mean"]["gap"]
+
+
+def test_the_answers_about_letters_are_those_that_were_asked_for():
+    rng = np.random.default_rng(0)
+    ids, answers = positions.three_back(rng, 4, 9)
+    assert np.array_equal(answers[:, 3:], ids[:, :-3])
+    ids, answers = positions.last_vowel(rng, 4, 9)
+    for row, said in zip(ids, answers, strict=True):
+        assert said.tolist() == [[i for i in row[: t + 1] if i < 4][-1] for t in range(9)]
 
 
 def test_only_a_checkpoint_brings_weights():
