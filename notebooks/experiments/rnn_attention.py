@@ -6,11 +6,11 @@ Two models are compared over three seeds. `plain` sees the encoder's last states
 weights; the last has the score of `additive`, so that the two differ in the order, and in the width that makes up for
 it. One run repeats `additive` in TensorFlow.
 
-All train for the same time, 300 seconds of one processor core, so that the work of attention is paid for in updates.
-Seconds in which other work has the core do not count, though work on the other cores may slow a run down. Each of the
-two models chooses the peak of its learning rate and the size of its batches in eight trials of 100 seconds, by the loss
-on the validation pairs; the others take what `additive` chose. Three more trials ask whether another peak would serve
-`general` better. Nothing is chosen by looking at the test pairs.
+All train for the same time, 300 seconds of one processor core. They neither read as much nor make as many updates: the
+record has both. Seconds in which other work has the core do not count, though work on the other cores may slow a run
+down. Each of the two models chooses the peak of its learning rate and the size of its batches in eight trials of 100
+seconds, by the loss on the validation pairs; the others take what `additive` chose. Three more trials ask whether
+another peak would serve `general` better. Nothing is chosen by looking at the test pairs.
 
 Beside the figures a run leaves its greedy translations of the test sentences, and three of them their weights in half
 precision. The lecture *Attention for RNNs* tells what came out.
