@@ -121,7 +121,7 @@ def attention() -> Diagram:
 def asking() -> Diagram:
     d = Diagram(
         520, 250,
-        "What the word it takes from four words. Where its own vector asks, it finds mostly itself, and cup no more "
+        "What the word it takes from four words. Where its own vector asks, it finds itself most, and cup no more "
         "than table. Where one matrix makes a query of it and another makes keys of all words, cup gives the most.",
     )  # fmt: skip
     words, x = ("cup", "table", "it", "pushed"), np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]])

@@ -5,8 +5,10 @@ query is one of the keys, blurred by noise, and attention must return that key's
 values are the labels, one-hot.
 
 The arms are heads of 4 to 256 features, with the scale and without it. Each makes 60 steps of plain gradient descent at
-each of seven learning rates, with 32 fresh sets a step and three seeds; the arms share data and first weights. Accuracy
-counts on a thousand other sets. At one rate TensorFlow repeats the first seed. The lecture *Self-attention* tells what
+each of seven learning rates, with 32 fresh sets a step and three seeds; the arms share data and first weights. One more
+arm parts the two effects of the scale, on the first scores and on the steps: 256 features without the scale, but with
+first weights divided by the fourth root of 256, so that its first scores are those of the scaled head. Accuracy counts
+on a thousand other sets. At one rate TensorFlow repeats the first seed. The lecture *Self-attention* tells what
 came out.
 """
 
@@ -37,11 +39,13 @@ class Run(NamedTuple):
     rate: float
     seed: int
     framework: str = "torch"
+    small_start: bool = False
 
     @property
     def name(self) -> str:
         """What the record calls this run."""
-        return f"{'scaled' if self.scaled else 'raw'}-{self.d_k}-{self.rate}-{self.framework}-{self.seed}"
+        kind = "scaled" if self.scaled else "small" if self.small_start else "raw"
+        return f"{kind}-{self.d_k}-{self.rate}-{self.framework}-{self.seed}"
 
     @property
     def seconds(self) -> float:
@@ -54,6 +58,7 @@ RUNS = table(
     [
         *(Run(*arm, rate, seed) for arm in ARMS for rate in RATES for seed in SEEDS),
         *(Run(*arm, 1.0, 0, "tensorflow") for arm in ARMS),
+        *(Run(256, False, rate, seed, small_start=True) for rate in RATES for seed in SEEDS),
     ]
 )
 
@@ -77,15 +82,16 @@ def baselines() -> dict[str, float]:
     }
 
 
-def start(d_k, rng):
-    """W^Q and W^K before training."""
-    return rng.normal(size=(2, D, d_k)).astype(np.float32) / math.sqrt(D)
+def start(d_k, rng, small=False):
+    """W^Q and W^K before training; small ones make scores of variance one without a scale."""
+    w = rng.normal(size=(2, D, d_k)).astype(np.float32) / math.sqrt(D)
+    return w / np.float32(d_k**0.25) if small else w
 
 
-def train_torch(d_k, scaled, rate, seed):
+def train_torch(d_k, scaled, rate, seed, small_start=False):
     """The accuracy after training with the scale, or without it."""
     rng = np.random.default_rng(seed)
-    w_q, w_k = (torch.tensor(w, requires_grad=True) for w in start(d_k, rng))
+    w_q, w_k = (torch.tensor(w, requires_grad=True) for w in start(d_k, rng, small_start))
     scale = 1 / math.sqrt(d_k) if scaled else 1.0
     optimiser = torch.optim.SGD([w_q, w_k], lr=rate)
     for _ in range(STEPS):
@@ -130,9 +136,11 @@ def train_tensorflow(d_k, scaled, rate, seed):
 
 def measure(run: Run, record: Record) -> dict:
     """Train one head and count its right answers."""
-    train = train_torch if run.framework == "torch" else train_tensorflow
     begin = time.process_time()
-    accuracy = train(run.d_k, run.scaled, run.rate, run.seed)
+    if run.framework == "torch":
+        accuracy = train_torch(run.d_k, run.scaled, run.rate, run.seed, run.small_start)
+    else:
+        accuracy = train_tensorflow(run.d_k, run.scaled, run.rate, run.seed)
     return {"accuracy": accuracy, "seconds": round(time.process_time() - begin, 1)}
 
 

@@ -177,7 +177,7 @@ def test_what_came_first(tmp_path, monkeypatch, arm):
     found = made(first_symbol, tmp_path, *trials, f"{arm}-20-0")
     run, before = found[f"{arm}-20-0"], first_symbol.RECORD.read()[f"{arm}-20-0"]
     assert run.keys() == before.keys() and run["parameters"] == before["parameters"] and run["updates"] == 2
-    assert len(trials) == 6 and run["rate"] in first_symbol.RATES
+    assert len(trials) == 10 and run["rate"] in first_symbol.RATES
 
 
 @pytest.mark.parametrize("name", ["scaled-4-1.0-torch-0", "raw-4-1.0-tensorflow-0"])
