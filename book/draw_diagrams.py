@@ -580,32 +580,39 @@ def cache() -> Diagram:
 @drawn
 def activation_patching() -> Diagram:
     d = Diagram(
-        520, 270,
-        "Activation patching. Two runs of the same model, one above the other: the first reads perro, the second gato. "
-        "The output of a single head of the first run is copied into the second, whose later layers are computed anew. "
-        "At the end the logits of dog and cat say how much of the first run's preference has come back.",
+        520, 356,
+        "Activation patching. Two runs of one translator: the first reads gato, the second perro; both decoders have "
+        "read the same English. In the row that predicts the next token, one head's output is copied from the first "
+        "run into the second, whose later layers are computed anew. The logits of dog and cat say how far it moved.",
     )  # fmt: skip
-    size = 21
-    for y, source, answer, after in ((38, "perro", "dog", "computed"), (190, "gato", "?", "anew")):
-        second = source == "gato"
-        colour = "warn" if second else "key"
-        name = "patched: the run on the cat" if second else "kept: the run on the dog"
-        d.text(4, y + 62 if second else y - 22, name, 14, anchor="start", bold=True)
-        read = d.box(4, y, 76, 42, source, colour=colour)
-        encoder = d.box(106, y, 84, 42, "encoder", learned=True)
-        d.cells(226, y + 10, [[0.25] * 4], size, colour)
-        d.cells(226 + size, y + 10, [[1.0]], size, "key")
-        rest = d.box(344, y, 84, 42, "the rest", after, learned=True)
-        end = d.box(456, y, 60, 42, answer, "logits", colour="out" if second else "key")
+    size = 19
+    for y, source, answer, after in ((52, "gato", "cat", "the rest"), (232, "perro", "?", "anew")):
+        second = source == "perro"
+        colour = "key" if second else "warn"
+        middle = y + 1.5 * size
+        d.text(4, y + 84 if second else y - 38, f"{'patched' if second else 'kept'}: {source}", 14, "start", bold=True)
+        read = d.box(4, middle - 20, 58, 40, source, colour=colour)
+        encoder = d.box(88, middle - 20, 80, 40, "encoder", learned=True)
+        for row in range(3):
+            for head in range(4):
+                copied = row == 2 and head == 1
+                kind = "warn" if copied else colour
+                d.cells(222 + size * head, y + size * row, [[1.0 if copied else 0.25]], size, kind)
+        rest = d.box(352, middle - 23, 80, 46, "decoder", after, learned=True)
+        end = d.box(464, middle - 23, 52, 46, answer, "row t", colour="out" if second else "warn")
         d.arrow(read.right, encoder.left, colour=colour)
-        d.arrow(encoder.right, (224, y + 21), colour=colour)
-        d.arrow((226 + 4 * size, y + 21), rest.left, colour=colour)
-        d.arrow(rest.right, end.left, colour="out" if second else "key")
-    d.text(268, 16, "heads of a layer", 13, muted=True)
-    x = 226 + 1.5 * size
-    d.arrow((x, 50 + size), (x, 198), colour="key", width=3)
-    d.text(x + 12, 125, "one activation is exchanged", 14, anchor="start")
-    d.text(514, 252, "dog minus cat: how much is restored?", 13, anchor="end", muted=True)
+        d.arrow(encoder.right, (221, middle), colour=colour, text="(S, D)")
+        d.arrow((222 + 4 * size, middle), rest.left, colour=colour, text="(T, D)")
+        d.arrow(rest.right, end.left, colour="out" if second else "warn")
+        d.text(216, y + 2.5 * size, "row t", 13, anchor="end", muted=True)
+    d.text(260, 14, "cross-attention heads of one layer", 13, muted=True)
+    d.text(260, 34, "1   2  …  H", 13, muted=True)
+    x = 222 + 1.5 * size
+    d.arrow((x, 52 + 3 * size + 2), (x, 230 + 2 * size), colour="warn", width=3)
+    d.text(x + 12, 150, "one head's output in row t", 14, anchor="start")
+    d.text(x + 12, 170, "is copied: (D / H,)", 14, anchor="start")
+    d.text(516, 316, "dog minus cat: how far did it move?", 13, anchor="end", muted=True)
+    d.text(4, 342, "both decoders have read: I saw a white", 13, anchor="start", muted=True)
     return d
 
 
