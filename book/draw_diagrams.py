@@ -354,10 +354,10 @@ def family() -> Diagram:
 def cost() -> Diagram:
     d = Diagram(
         520, 328,
-        "What an encoder layer of 512 features holds, drawn to scale; a square is one mebibyte. Weights: 4 squares of "
+        "What an encoder layer of 512 features holds, to scale; a square is one mebibyte. Weights: 4 squares of "
         "attention, 8 of the feed-forward layer. Training adds 36 of gradients and means. A sentence of 512 tokens "
-        "adds 8 squares of vectors, 4 of hidden features, and 8 of attention that grow with its length's square. "
-        "Generating keeps 2.",
+        "adds 8 squares of vectors, 4 of hidden features, and 8 of attention that grow with its square. "
+        "A decoder layer's cache: 2.",
     )  # fmt: skip
     size, left = 23, 10
 
@@ -376,10 +376,10 @@ def cost() -> Diagram:
     d.cells(left, 98, [[0.35] * 4] * 3, size, "query")
     d.cells(left + 4 * size + 14, 98, [[0.35] * 8] * 3, size, "plain")
     row(
-        198, "kept for the way back, one sentence of T = 512",
+        198, "activations, kept for the backward pass: T = 512",
         (8, 0.9, "value", "vectors, 8 T d"), (4, 0.9, "plain", "hidden, 4 T d"), (8, 0.9, "warn", "attention, H T^2^"),
     )  # fmt: skip
-    row(272, "kept for the next token", (2, 0.9, "key", ""))
+    row(272, "a decoder's layer, generating", (2, 0.9, "key", ""))
     d.text(left + 2 * size + 8, 298, "cache, 2 T d", 12.5, anchor="start", muted=True)
     square = d.box(356, 28, size, size)
     d.text(square.right[0] + 8, 34, "d × d = 512 × 512", 13, anchor="start")
