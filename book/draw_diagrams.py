@@ -281,7 +281,8 @@ def transformer() -> Diagram:
     def sublayer(x, y, name, colour):
         """A part beside the stream at x that reads from it below y and adds to it above."""
         box = d.box(x - 170, y - 18, 144, 36, name, colour=colour, learned=True)
-        d.arrow((x, y + 34), (box.bottom[0], y + 34), box.bottom)
+        asks = "query" if name == "cross-attention" else "plain"
+        d.arrow((x, y + 34), (box.bottom[0], y + 34), box.bottom, colour=asks)
         plus = d.circle(x, y - 36, 9, "+")
         d.arrow(box.top, (box.top[0], y - 36), plus.left)
         return box
@@ -306,7 +307,41 @@ def transformer() -> Diagram:
         d.arrow((memory.right[0], y), (x, y), (x, enter[1]), enter, colour=colour, width=2.4)
     d.text(258, 166, "keys", 13, anchor="start")
     d.text(264, 230, "values", 13, anchor="end")
+    d.text(444, 325, "queries", 13)
+    d.text(482, 70, "(T, d_model_)", 12.5, anchor="end", muted=True)
     d.box(304, 8, 208, 44, "linear, softmax", "(T, V): the next token", "out", learned=True)
+    return d
+
+
+@drawn
+def norm_places() -> Diagram:
+    d = Diagram(
+        520, 304,
+        "Two ways to build a sub-layer. Post-norm, left: the sub-layer's output is added to the stream, and the norm "
+        "stands on the stream, above the sum. Pre-norm, right: the norm stands on the branch, before the sub-layer, "
+        "and the stream itself runs through untouched.",
+    )  # fmt: skip
+    for x, name in ((206, "post-norm"), (470, "pre-norm")):
+        pre = name == "pre-norm"
+        d.text(x - 90, 14, name, bold=True)
+        plus = d.circle(x, 130, 9, "+")
+        part = d.box(x - 186, 154, 132, 40, "sub-layer F", "(T, d_model_)", "query", learned=True)
+        start = (x, 262), (part.bottom[0], 262)
+        if pre:
+            norm = d.box(x - 186, 214, 132, 32, "norm", colour="warn", learned=True)
+            d.arrow(*start, norm.bottom)
+            d.arrow(norm.top, part.bottom)
+        else:
+            d.arrow(*start, part.bottom)
+        d.arrow(part.top, (part.top[0], 130), plus.left)
+        d.arrow((x, 280), plus.bottom, width=3)
+        if pre:
+            d.arrow(plus.top, (x, 28), width=3)
+        else:
+            norm = d.box(x - 44, 58, 88, 32, "norm", colour="warn", learned=True)
+            d.arrow(plus.top, norm.bottom, width=3)
+            d.arrow(norm.top, (x, 28), width=3)
+        d.text(x - 34, 293, "x: (T, d_model_)", 13)
     return d
 
 
