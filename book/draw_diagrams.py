@@ -223,12 +223,12 @@ def clock() -> Diagram:
     d = Diagram(
         500, 214,
         "Sinusoidal positions as clocks. Each pair of features, a sine and a cosine, is one hand that turns at its own "
-        "rate; at positions 0, 1, 2 and 3 the fast hand has gone far, the slow one a little. No two positions show the "
-        "same time.",
+        "rate. At positions 0, 1, 2 and 3 the hand of pair 0 has gone far, that of pair 2 a little. No two positions "
+        "show the same time.",
     )  # fmt: skip
     for i in range(3):
         y, rate = 56 + 62 * i, 10_000 ** (-2 * i / 16)
-        d.text(6, y - 9, f"pair {i + 1}", 14, anchor="start")
+        d.text(6, y - 9, f"pair {i}", 14, anchor="start")
         d.text(6, y + 10, f"{rate:.2g} rad a step", 13, anchor="start", muted=True)
         for position in range(4):
             x = 166 + 96 * position
@@ -244,26 +244,24 @@ def clock() -> Diagram:
 def rotary() -> Diagram:
     d = Diagram(
         500, 262,
-        "Rotary positions. A query at position 5 and a key at position 2 are each turned by an angle in proportion to "
-        "their position. Moved on together to positions 8 and 5, both have turned further. The angle between them, "
-        "from which the score is made, is the same.",
+        "Rotary positions. Query and key are the same arrow. At positions 5 and 2 each is turned by an angle in "
+        "proportion to its position. Moved on together to positions 8 and 5, both have turned further. The angle "
+        "between them, from which the score is made, is the same.",
     )  # fmt: skip
-    rate, fresh = 0.2, {"query": 0.1, "key": 1.45}
+    rate = 0.2
     for side, moved in enumerate((0, 3)):
         x, y = 128 + 245 * side, 128
         d.circle(x, y, 78)
         places = {"query": 5 + moved, "key": 2 + moved}
-        angles = {colour: fresh[colour] + rate * place for colour, place in places.items()}
+        angles = {colour: rate * place for colour, place in places.items()}
         d.text(x, 14, f"q at position {places['query']}, k at {places['key']}", 14, bold=True)
+        d.arrow((x, y), (x + 60, y), dashed=True, width=1.2)
         for colour, angle in angles.items():
-            start = fresh[colour]
-            d.arrow((x, y), (x + 60 * math.cos(start), y - 60 * math.sin(start)), colour=colour, dashed=True, width=1.2)
             d.arrow((x, y), (x + 76 * math.cos(angle), y - 76 * math.sin(angle)), colour=colour, width=3)
             d.text(x + 93 * math.cos(angle), y - 91 * math.sin(angle), f"{colour[0]}_{places[colour]}_")
         ends = [f"{x + 34 * math.cos(angle):.1f} {y - 34 * math.sin(angle):.1f}" for angle in angles.values()]
-        d.curve(f"M {ends[0]} A 34 34 0 0 0 {ends[1]}", "warn", width=2.5)
-        between = math.degrees(angles["key"] - angles["query"])
-        d.text(x, 226, f"between them: {between:.0f}°", 14)
+        d.curve(f"M {ends[1]} A 34 34 0 0 0 {ends[0]}", "warn", width=2.5)
+        d.text(x, 226, f"between them: {angles['query'] - angles['key']:.1f} rad", 14)
     d.text(250, 250, "dashed: q and k before they are turned", 13, muted=True)
     return d
 

@@ -3,15 +3,18 @@
 A small causal Transformer reads 16 random letters and learns one of two things: to name the letter three positions back
 (`distance`), or the last vowel so far (`recent`). It is tested on up to 64 letters, and only on positions beyond the
 sixteenth. Eight kinds of position: none, learned (drawn with standard deviation 0.02, and with 1), sinusoidal, such as
-begin anywhere below 48 in training, rotary, ALiBi, and a learned bias for each distance up to eight.
+begin anywhere below 48 in training, rotary, ALiBi, and a learned bias, one for each distance below eight and one for
+all others. `rotary-slow` is the rotary model of the same seed, trained alike and turned with a larger base in the test.
 
 In a third task, `time`, a model without a causal mask reads 16 noisy values of a series at irregular times and predicts
-one more, between them or later. Four kinds: sinusoids of the index; these and the time as a number; a shift that is a
-Fourier series of the time; such a shift and a scale. The record `time-baselines` has what needs no training.
+one more, between them or later. Five kinds: sinusoids of the index; these and the time as a number; a shift that is a
+Fourier series of the time; a scale that is one; both. The record `time-baselines` has what needs no training.
 
 Each kind has 400 updates, and chooses the peak of its learning rate, which falls to zero by a cosine, in four trials
 with a seed of their own, by the loss on validation data of the trained length. Then it trains with three seeds. Nothing
-is chosen by looking at longer sequences. The two that fail at `distance` try it once with eight times the updates.
+but one is chosen by looking at longer sequences: the larger base, for each task, by validation data of 64 letters and a
+model with the seed of the trials. The two that fail at `distance` try it once with eight times the updates, and so do
+four kinds at `time`.
 The lecture *Positions* tells what came out.
 """
 
@@ -43,9 +46,10 @@ N_SEEN, NOISE, WINDOW = 16, 0.1, 0.8  # observations of a series, their noise, a
 UPDATES = 400
 PEAKS, TRIAL_SEED, SEEDS = (1e-3, 3e-3, 1e-2, 3e-2), 100, (0, 1, 2)
 VALIDATION_SEED, TEST_SEED = 98, 99  # of the data
+BASE, BASES = 10_000, (20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_500_000)  # trained; to choose from
 
 INDEX_KINDS = ("none", "learned", "learned-wide", "sinusoidal", "shifted", "rotary", "alibi", "bias")
-TIME_KINDS = ("index", "index-and-time", "time-shift", "time-modulation")
+TIME_KINDS = ("index", "index-and-time", "time-shift", "time-scale", "time-modulation")
 KINDS = {"distance": INDEX_KINDS, "recent": INDEX_KINDS, "time": TIME_KINDS}
 
 
@@ -82,7 +86,9 @@ RUNS = table(
     [
         *TRIALS,
         *(Run(task, kind, seed) for task, kinds in KINDS.items() for kind in kinds for seed in SEEDS),
+        *(Run(task, "rotary-slow", seed) for task in ("distance", "recent") for seed in (TRIAL_SEED, *SEEDS)),
         *(Run("distance", kind, patience=8) for kind in ("none", "alibi")),
+        *(Run("time", kind, patience=8) for kind in ("index", "index-and-time", "time-shift", "time-scale")),
         Run("time", "baselines"),
     ]
 )
@@ -99,7 +105,12 @@ def measure(run: Run, record: Record) -> dict:
     data = {"distance": three_back, "recent": last_vowel, "time": questions}[run.task]
     train(model, data, run, peak)
     found = {"peak": peak, "nll": round(loss_of(model, *data(np.random.default_rng(VALIDATION_SEED), 1000)).item(), 5)}
-    found |= errors(model) if run.task == "time" else {"accuracy": [round(beyond(model, data, n), 4) for n in LENGTHS]}
+    if run.kind == "rotary-slow":
+        found |= slowed(model, data, run, record)
+    elif run.task == "time":
+        found |= errors(model)
+    else:
+        found["accuracy"] = accuracies(model, data)
     parameters = sum(p.numel() for p in model.parameters())
     return found | {
         "parameters": parameters,
@@ -111,10 +122,35 @@ def measure(run: Run, record: Record) -> dict:
 def chosen(run: Run, record: Record) -> float:
     """The peak of the trial with the lowest validation loss; Waiting as long as there are trials to be made."""
     recorded = record.read()
-    trials = [trial for trial in TRIALS if (trial.task, trial.kind) == (run.task, run.kind)]
+    kind = "rotary" if run.kind == "rotary-slow" else run.kind
+    trials = [trial for trial in TRIALS if (trial.task, trial.kind) == (run.task, kind)]
     if missing := [trial.name for trial in trials if trial.name not in recorded]:
         raise Waiting(f"its learning rate is chosen from trials; run first {', '.join(missing)}")
     return min(trials, key=lambda trial: recorded[trial.name]["nll"]).peak
+
+
+def slowed(model: nn.Module, data, run: Run, record: Record) -> dict:
+    """Of the seed of the trials, what each base is worth; of another, the accuracies with the base and as trained."""
+    if run.seed == TRIAL_SEED:
+        shares = {base: beyond(turned(model, base), data, LONGEST, VALIDATION_SEED) for base in BASES}
+        return {"bases": {str(base): round(share, 4) for base, share in shares.items()}}
+    base, as_trained = chosen_base(run, record), accuracies(model, data)
+    return {"base": base, "accuracy": accuracies(turned(model, base), data), "as_trained": as_trained}
+
+
+def chosen_base(run: Run, record: Record) -> int:
+    """The base with the most right answers on 64 letters of the validation data; Waiting if none was tried."""
+    name, recorded = run._replace(seed=TRIAL_SEED).name, record.read()
+    if name not in recorded:
+        raise Waiting(f"its base is chosen by another run; run first {name}")
+    return max(BASES, key=lambda base: recorded[name]["bases"][str(base)])
+
+
+def turned(model: nn.Module, base: float) -> nn.Module:
+    """The model, from now on with another base of its rotary positions."""
+    for layer in model.encoder.layers:
+        layer.attention.attention = rotary(attention, base)
+    return model
 
 
 def train(model: nn.Module, data, run: Run, peak: float) -> None:
@@ -182,7 +218,7 @@ class Recall(nn.Module):
             "shifted": lambda: ShiftedPositions(D_MODEL, LONGEST),
         }.get(kind, nn.Identity)()
         config = BlockConfig(D_MODEL, N_HEADS, 2 * D_MODEL, pre_norm=True)
-        self.encoder = Encoder(2, config, rotary(attention) if kind == "rotary" else attention)
+        self.encoder = Encoder(2, config, rotary(attention, BASE) if kind[:6] == "rotary" else attention)
         self.far = nn.Parameter(torch.zeros(N_HEADS, FAR + 1)) if kind == "bias" else None
         self.read = nn.Linear(D_MODEL, LETTERS)
 
@@ -199,11 +235,16 @@ class Recall(nn.Module):
 
 
 @torch.no_grad()
-def beyond(model: nn.Module, data, length: int) -> float:
+def beyond(model: nn.Module, data, length: int, seed: int = TEST_SEED) -> float:
     """The share of right answers beyond the trained length; at that length, after the first three."""
-    ids, answers = (torch.as_tensor(a) for a in data(np.random.default_rng(TEST_SEED), 500, length))
+    ids, answers = (torch.as_tensor(a) for a in data(np.random.default_rng(seed), 500, length))
     new = slice(BACK if length == TRAINED else TRAINED, None)
     return (model(ids).argmax(-1) == answers)[:, new].double().mean().item()
+
+
+def accuracies(model: nn.Module, data) -> list[float]:
+    """`beyond` for each length of the tests."""
+    return [round(beyond(model, data, n), 4) for n in LENGTHS]
 
 
 # series
@@ -249,18 +290,20 @@ def questions(rng: np.random.Generator, n: int) -> list[np.ndarray]:
     return tokens(series(rng, n))
 
 
-class TimeShift(nn.Module):
-    """x + shift(t): what `TimeModulation` does, without the scale."""
+class TimePart(nn.Module):
+    """x + shift(t) or scale(t) * x: what `TimeModulation` does, without the scale or without the shift."""
 
-    def __init__(self, d_model: int, n_harmonics: int, longest: float):
+    def __init__(self, part: str, d_model: int, n_harmonics: int, longest: float):
         super().__init__()
+        self.part = part
         self.rates = 2 * math.pi * torch.arange(1, n_harmonics + 1) / longest
         self.linear = nn.Linear(2 * n_harmonics, d_model)
 
     def forward(self, x, times):
         """x (B, T, d_model) and times (B, T) -> (B, T, d_model)."""
         angles = times[..., None] * self.rates
-        return x + self.linear(torch.cat([angles.sin(), angles.cos()], dim=-1))
+        change = self.linear(torch.cat([angles.sin(), angles.cos()], dim=-1))
+        return x + change if self.part == "shift" else x * (1 + change)
 
 
 class Forecast(nn.Module):
@@ -268,10 +311,13 @@ class Forecast(nn.Module):
 
     def __init__(self, kind: str):
         super().__init__()
-        self.kind, self.timed = kind, kind in ("time-shift", "time-modulation")
+        self.kind, self.timed = kind, kind.startswith("time-")
         self.embed = nn.Linear(3 if kind == "index-and-time" else 2, D_MODEL)
-        layers = {"time-shift": TimeShift, "time-modulation": TimeModulation}
-        self.positions = layers[kind](D_MODEL, 8, 2.0) if self.timed else SinusoidalPositions(D_MODEL)
+        self.positions = {
+            "time-shift": lambda: TimePart("shift", D_MODEL, 8, 2.0),
+            "time-scale": lambda: TimePart("scale", D_MODEL, 8, 2.0),
+            "time-modulation": lambda: TimeModulation(D_MODEL, 8, 2.0),
+        }.get(kind, lambda: SinusoidalPositions(D_MODEL))()
         self.encoder = Encoder(2, BlockConfig(D_MODEL, N_HEADS, 2 * D_MODEL, pre_norm=True))
         self.read = nn.Linear(D_MODEL, 1)
 

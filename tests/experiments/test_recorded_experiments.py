@@ -122,6 +122,16 @@ def test_positions_train_with_the_rates_that_their_trials_chose():
             assert record.read()[name]["peak"] == positions.chosen(run, record), name
 
 
+def test_a_larger_base_is_chosen_by_another_seed_and_turns_the_same_models():
+    record = positions.EXPERIMENT.record
+    recorded = record.read()
+    for name, run in positions.RUNS.items():
+        if run.kind == "rotary-slow" and run.seed != positions.TRIAL_SEED:
+            assert recorded[name]["base"] == positions.chosen_base(run, record), name
+            trained = recorded[name.replace("-slow", "")]["accuracy"]
+            assert np.allclose(recorded[name]["as_trained"], trained, atol=0.02), name
+
+
 @TIMED
 def test_translations_of_all_test_sentences_lie_beside_the_figures(module):
     folder = module.EXPERIMENT.record.folder

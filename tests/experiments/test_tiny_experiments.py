@@ -213,6 +213,19 @@ def test_a_kind_of_position(tmp_path, monkeypatch, kind):
     assert run["peak"] == best["peak"] and run["seed"] == 1
 
 
+def test_rotary_positions_with_a_larger_base_are_those_of_the_trained_model(tmp_path, monkeypatch):
+    trials = [trial for trial in positions.TRIALS if (trial.task, trial.kind) == ("distance", "rotary")][-1:]
+    monkeypatch.setattr(positions, "UPDATES", 2)
+    monkeypatch.setattr(positions, "LENGTHS", (16,))
+    monkeypatch.setattr(positions, "TRIALS", trials)
+    names = [trials[0].name, "distance-rotary-1", "distance-rotary-slow-100", "distance-rotary-slow-1"]
+    found = made(positions, tmp_path, *names)
+    run, bases = found["distance-rotary-slow-1"], found["distance-rotary-slow-100"]["bases"]
+    assert run.keys() == positions.EXPERIMENT.record.read()["distance-rotary-slow-1"].keys()
+    assert run["as_trained"] == found["distance-rotary-1"]["accuracy"]
+    assert bases[str(run["base"])] == max(bases.values())
+
+
 def test_what_is_predicted_without_training(tmp_path):
     recorded = positions.EXPERIMENT.record.read()["time-baselines"]
     found = made(positions, tmp_path, "time-baselines")["time-baselines"]
