@@ -8,6 +8,7 @@ import numpy as np
 from course_lib.checks import check_count
 from course_lib.text.padding import lengths_of, positional, stacked
 
+IGNORED = -100  # the label of what no loss counts, as PyTorch, `transformers` and the tools around them have it
 POOL = 16  # batches' worth of examples that are sorted by length together
 
 
@@ -16,6 +17,21 @@ class Batch(NamedTuple):
 
     ids: np.ndarray
     rows: np.ndarray
+
+
+class TextBatch(NamedTuple):
+    """B labelled texts: `ids` and `segments`, int64 (B, T), padded; `labels`, int64 (B,); `segments` None: one text."""
+
+    ids: np.ndarray
+    segments: np.ndarray | None
+    labels: np.ndarray
+
+
+class TokenBatch(NamedTuple):
+    """B texts whose tokens have labels: `ids`, int64 (B, T), padded; `labels`, int64 (B, T), IGNORED where none is."""
+
+    ids: np.ndarray
+    labels: np.ndarray
 
 
 class Batches(Sequence):
