@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from course_lib.checks import check_choice, check_even, check_heads
 from course_lib.models.fields import check_dropouts, check_norm_eps, check_sizes, check_switches, is_number, make_plain
 
-ACTIVATIONS = ("gelu", "relu")
+ACTIVATIONS = ("gelu", "relu", "gelu_new", "silu")
 NORMS = ("layer", "rms")
 
 
@@ -26,7 +26,7 @@ class BlockConfig:
     d_ff: int
     dropout: float = 0.0  # of each sub-layer's output, before it is added to the residual (section 5.4)
     attention_dropout: float = 0.0  # of the attention weights
-    activation: str = "relu"  # "relu" (the paper) or "gelu" (BERT)
+    activation: str = "relu"  # "relu" (the paper), "gelu" (BERT), "gelu_new" (ALBERT), "silu" (with a gate: SwiGLU)
     pre_norm: bool = False  # False normalises after adding, as in the paper; True before (Xiong et al. 2020)
     norm: str = "layer"  # "layer", or "rms" without mean and shift (Zhang and Sennrich 2019)
     norm_eps: float = 1e-5  # added to the variance

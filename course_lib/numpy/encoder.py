@@ -13,13 +13,13 @@ class FeedForward(Module):
     ----------
     d_model : features of the input and of the output
     d_ff : features between
-    activation : "relu" (the paper) or "gelu" (BERT)
+    activation : "relu" (the paper), "gelu" (BERT), "gelu_new" (ALBERT) or "silu"
     gated : multiply what is between by x V + c, features of its own that decide what passes (Shazeer 2020)
     linear_bias : whether the linear layers add a bias
 
     Raises
     ------
-    ValueError : an activation that is neither "relu" nor "gelu".
+    ValueError : an activation that is none of these.
     """
 
     def __init__(

@@ -87,6 +87,11 @@ def gelu(x):
     return x * (1.0 + erf(x / np.sqrt(2.0))) / 2.0
 
 
+def gelu_new(x):
+    """x Phi(x) with the normal distribution by way of a tanh (Hendrycks and Gimpel 2016, section 2), as in ALBERT."""
+    return x * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (x + 0.044715 * x**3))) / 2.0
+
+
 def sigmoid(x):
     """1 / (1 + exp(-x)), written so that nothing overflows."""
     return 0.5 + 0.5 * np.tanh(0.5 * x)
@@ -97,4 +102,9 @@ def relu(x):
     return np.maximum(x, 0.0)
 
 
-ACTIVATIONS = {"gelu": gelu, "relu": relu}
+def silu(x):
+    """x times its own sigmoid (Hendrycks and Gimpel 2016, section 2)."""
+    return x * sigmoid(x)
+
+
+ACTIVATIONS = {"gelu": gelu, "relu": relu, "gelu_new": gelu_new, "silu": silu}

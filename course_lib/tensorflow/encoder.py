@@ -1,5 +1,7 @@
 """The encoder of the Transformer (Vaswani et al. 2017, sections 3.1 and 3.3)."""
 
+from functools import partial
+
 import keras
 import tensorflow as tf
 
@@ -15,7 +17,12 @@ def gelu(x):
     return tf.nn.gelu(x, approximate=False)
 
 
-ACTIVATIONS = {"gelu": gelu, "relu": tf.nn.relu}
+ACTIVATIONS = {
+    "gelu": gelu,
+    "relu": tf.nn.relu,
+    "gelu_new": partial(tf.nn.gelu, approximate=True),
+    "silu": tf.nn.silu,
+}
 
 
 class FeedForward(Portable, keras.layers.Layer):
@@ -25,13 +32,13 @@ class FeedForward(Portable, keras.layers.Layer):
     ----------
     d_model : features of the input and of the output
     d_ff : features between
-    activation : "relu" (the paper) or "gelu" (BERT)
+    activation : "relu" (the paper), "gelu" (BERT), "gelu_new" (ALBERT) or "silu"
     gated : multiply what is between by x V + c, features of its own that decide what passes (Shazeer 2020)
     linear_bias : whether the linear layers add a bias
 
     Raises
     ------
-    ValueError : an activation that is neither "relu" nor "gelu".
+    ValueError : an activation that is none of these.
     """
 
     def __init__(

@@ -1,5 +1,7 @@
 """The encoder of the Transformer (Vaswani et al. 2017, sections 3.1 and 3.3)."""
 
+from functools import partial
+
 from torch import nn
 from torch.nn import functional as F
 
@@ -7,7 +9,7 @@ from course_lib.checks import check_choice, check_features
 from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.torch.attention import MultiHeadAttention, attention
 
-ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu}
+ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu, "gelu_new": partial(F.gelu, approximate="tanh"), "silu": F.silu}
 NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
 
 
@@ -18,13 +20,13 @@ class FeedForward(nn.Module):
     ----------
     d_model : features of the input and of the output
     d_ff : features between
-    activation : "relu" (the paper) or "gelu" (BERT)
+    activation : "relu" (the paper), "gelu" (BERT), "gelu_new" (ALBERT) or "silu"
     gated : multiply what is between by x V + c, features of its own that decide what passes (Shazeer 2020)
     linear_bias : whether the linear layers add a bias
 
     Raises
     ------
-    ValueError : an activation that is neither "relu" nor "gelu".
+    ValueError : an activation that is none of these.
     """
 
     def __init__(

@@ -5,13 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from course_lib.masks import causal_mask
-from course_lib.models.blocks import BlockConfig
+from course_lib.models.blocks import ACTIVATIONS, BlockConfig
 from tests.support import specification, states
 
 B, T, D_MODEL, H, D_FF = 2, 5, 6, 3, 10
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_feed_forward(backend, rng, activation):
     x = rng.normal(size=(B, T, D_MODEL))
     state = states.random_state(states.feed_forward(D_MODEL, D_FF), scale=1.0)
@@ -41,7 +41,7 @@ def test_learned_positions(backend, rng):
 
 
 @pytest.mark.parametrize("norm", ["post_norm", "pre_norm"])
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_encoder_layer(backend, rng, norm, activation):
     pre_norm = norm == "pre_norm"
     x, mask = rng.normal(size=(B, T, D_MODEL)), rng.random((B, 1, T, T)) < 0.6

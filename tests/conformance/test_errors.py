@@ -184,7 +184,7 @@ def test_multi_head_attention(backend, case):
     ("MultiHeadAttention", (0, 2), "d_model=0"),
     ("MultiHeadAttention", (6, 3, 1.5), "dropout.*got 1.5"),
     ("MultiHeadAttention", (12, 4, 0.0, None, 3), "multiple of n_kv_heads, got n_heads=4, n_kv_heads=3"),
-    ("FeedForward", (6, 8, "tanh"), "activation must be one of 'gelu', 'relu'; got 'tanh'"),
+    ("FeedForward", (6, 8, "tanh"), "activation must be one of 'gelu', 'relu', 'gelu_new', 'silu'; got 'tanh'"),
     ("SinusoidalPositions", (7,), "d_model of sinusoidal positions must be an even number.*got 7"),
     ("SinusoidalPositions", (0,), "d_model of sinusoidal positions must be an even number.*got 0"),
 ])  # fmt: skip
@@ -410,9 +410,9 @@ CHECKPOINT = {
         "add_cross_attention=True",
     ),
     "another activation": (
-        lambda f: change_config(f, hidden_act="gelu_new"),
+        lambda f: change_config(f, hidden_act="gelu_fast"),
         UnsupportedConfigError,
-        "activation must be one of 'gelu', 'relu'; got 'gelu_new'",
+        "activation must be one of 'gelu', 'relu', 'gelu_new', 'silu'; got 'gelu_fast'",
     ),
     "heads that do not divide": (
         lambda f: change_config(f, num_attention_heads=4),

@@ -81,6 +81,18 @@ def relu(x):
     return x if x > 0.0 else 0.0
 
 
+def gelu_new(x):
+    """`gelu` with the probability approximated by a tanh of a cubic."""
+    return 0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+def silu(x):
+    return x / (1.0 + math.exp(-x))
+
+
+ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu_new": gelu_new, "silu": silu}
+
+
 def each(function, x):
     """A function of one number at every place of an array."""
     out = np.zeros(x.shape)
@@ -107,7 +119,7 @@ def multi_head_attention(state, name, q, k, v, mask, n_heads):
 
 
 def feed_forward(state, name, x, activation):
-    hidden = each({"relu": relu, "gelu": gelu}[activation], linear(state, f"{name}linear1", x))
+    hidden = each(ACTIVATIONS[activation], linear(state, f"{name}linear1", x))
     if f"{name}gate.weight" in state:
         hidden = hidden * linear(state, f"{name}gate", x)
     return linear(state, f"{name}linear2", hidden)
@@ -169,7 +181,7 @@ def bert(state, name, ids, mask, segments, n_layers, n_heads, activation="gelu",
 def masked_lm(state, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12):
     """-> logits (B, T, V): the token table serves as the output matrix, with a bias of its own."""
     last, *_ = bert(state, "bert.", ids, mask, segments, n_layers, n_heads, activation, eps)
-    transformed = each({"relu": relu, "gelu": gelu}[activation], linear(state, "head.transform", last))
+    transformed = each(ACTIVATIONS[activation], linear(state, "head.transform", last))
     x = layer_norm(state, "head.norm", transformed, eps)
     output = {"out.weight": state["bert.embeddings.token.weight"], "out.bias": state["head.bias"]}
     return linear(output, "out", x)

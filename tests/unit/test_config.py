@@ -106,7 +106,7 @@ def test_values_that_make_no_model(changes, message):
     ({"pad_token_id": 50}, "cannot be used: pad_id .*vocab_size=50"),
     ({"layer_norm_eps": 0}, "cannot be used: norm_eps"),
     ({"id2label": ["a", "b"]}, "cannot be used"),
-    ({"hidden_act": "gelu_new"}, "cannot be used: activation.*'gelu_new'"),
+    ({"hidden_act": "gelu_fast"}, "cannot be used: activation.*'gelu_fast'"),
     ({"num_attention_heads": 5}, "cannot be used: .*n_heads=5"),
     ({"hidden_size": "12"}, "cannot be used: d_model"),
     ({"hidden_dropout_prob": "much"}, "cannot be used"),
