@@ -87,6 +87,21 @@ def check_mask_of_ids(mask, ids_shape) -> None:
         )
 
 
+def check_tokens(name: str, shape, dtype, tokens_shape) -> None:
+    """Check what says True or False of each token of a batch, such as which are real.
+
+    Raises
+    ------
+    TypeError : it is not boolean.
+    ValueError : another shape than that of the tokens, (B, T).
+    """
+    if not _is_boolean(dtype):
+        raise TypeError(f"{name} must be boolean, True at the tokens that count, got {dtype}; 0/1 become it by `!= 0`")
+    shape, tokens = tuple(shape), tuple(tokens_shape)
+    if len(shape) != 2 or not all(map(_same, shape, tokens)):
+        raise ValueError(f"{name} must say True or False of each token, {_show(tokens)}; got {_show(shape)}")
+
+
 def check_causal(n_queries: int, n_keys: int) -> None:
     """Raise ValueError when there are fewer keys than queries: the queries are the last of the keys."""
     if n_keys < n_queries:

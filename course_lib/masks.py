@@ -56,3 +56,22 @@ def causal_mask(n_queries: int, n_keys: int | None = None) -> np.ndarray:
     t = np.arange(n_keys - n_queries, n_keys)[:, None]
     s = np.arange(n_keys)[None, :]
     return (s <= t)[None, None]
+
+
+def real_tokens(mask, shape):
+    """Which tokens a mask of a batch takes for real: those that any query of any head may attend to.
+
+    Parameters
+    ----------
+    mask : boolean, broadcastable to (B, H, T, S), such as `padding_mask(ids)`; None hides nothing
+    shape : of the batch, (B, S)
+
+    Returns
+    -------
+    Boolean, shape (B, S); None for None.
+    """
+    if mask is None:
+        return None
+    mask = np.asarray(mask)
+    mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
+    return np.broadcast_to(mask.any(axis=(1, 2)), shape)

@@ -1,7 +1,7 @@
 """BERT: its sizes, what it returns, what `transformers` calls its weights, and the border to config.json."""
 
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.pretrained import Family
@@ -13,10 +13,12 @@ from course_lib.models.fields import (
     check_norm_eps,
     check_pad_id,
     check_sizes,
+    check_switches,
     is_number,
     make_plain,
 )
 
+POOLINGS = ("first", "mean")
 PROBLEMS = (None, "single_label_classification", "multi_label_classification", "regression")
 
 # Our field -> the key in a Hugging Face BERT's config.json.
@@ -36,12 +38,16 @@ _KEYS = {
     "init_std": "initializer_range",
     "classifier_dropout": "classifier_dropout",
     "problem_type": "problem_type",
+    "pooling": "classifier_pooling",
+    "pre_norm": "pre_norm",
 }
+
+# what these are when config.json does not say it
+_SELDOM = {"classifier_dropout": None, "problem_type": None, "classifier_pooling": "first", "pre_norm": False}
 
 # Settings of a config.json that change the computation, and the only value that our BERT computes. A
 # chunk_size_feed_forward is not among them: the same products in parts, it saves memory and changes no value.
 _FIXED = {
-    "model_type": "bert",
     "position_embedding_type": "absolute",
     "is_decoder": False,
     "add_cross_attention": False,
@@ -57,8 +63,10 @@ class BertConfig:
     Raises
     ------
     ValueError : n_heads does not divide d_model, a size below one, a dropout outside [0, 1), a norm_eps that is not
-        positive, a pad_id outside the vocabulary, an unknown activation, not one label for each class.
+        positive, a pad_id outside the vocabulary, an unknown activation or pooling, not one label for each class.
     """
+
+    model_type: ClassVar[str] = "bert"  # in config.json; with pre_norm another, which `transformers` refuses
 
     vocab_size: int = 30522
     d_model: int = 768
@@ -77,6 +85,8 @@ class BertConfig:
     labels: tuple[str, ...] | None = None  # the names of the classes, as many as n_classes
     classifier_dropout: float | None = None  # before the classifier; None takes `dropout`
     problem_type: str | None = None  # what `transformers` trains a classifier for; kept, and nothing here reads it
+    pooling: str = "first"  # what a classifier of texts reads: the pooled first token, or the "mean" of the real ones
+    pre_norm: bool = False  # normalise before each sub-layer and once more at the end (Xiong et al. 2020)
 
     def __post_init__(self):
         make_plain(self)
@@ -91,6 +101,8 @@ class BertConfig:
         check_pad_id(self.pad_id, "vocab_size", self.vocab_size)
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("problem_type", self.problem_type, PROBLEMS)
+        check_choice("pooling", self.pooling, POOLINGS)
+        check_switches(self, "pre_norm")
         if self.labels is not None:
             if not isinstance(self.labels, (tuple, list)) or not all(isinstance(label, str) for label in self.labels):
                 raise ValueError(f"labels must be the names of the classes, texts; got {self.labels!r}")
@@ -111,6 +123,7 @@ class BertConfig:
             attention_dropout=self.attention_dropout,
             activation=self.activation,
             norm_eps=self.norm_eps,
+            pre_norm=self.pre_norm,
         )
 
     @property
@@ -130,13 +143,15 @@ class BertConfig:
             raise UnsupportedConfigError("this config.json is no BERT's but a translator's: load_translator opens it")
         if settings.get("model_type") is None:
             raise UnsupportedConfigError('this config.json names no "model_type"; a BERT\'s says "bert"')
-        for key, value in _FIXED.items():
+        for key, value in {"model_type": cls._type_of(settings.get("pre_norm")), **_FIXED}.items():
             if settings.get(key) not in (None, value):
                 raise UnsupportedConfigError(
                     f"this config.json has {key}={settings[key]!r}; the course's BERT computes {value!r} only"
                 )
         known = {ours: settings[theirs] for ours, theirs in _KEYS.items() if settings.get(theirs) is not None}
         try:
+            if known.get("pooling") == "cls":  # the first token, by its name
+                known["pooling"] = "first"
             labels, n_labels = settings.get("id2label"), settings.get("num_labels")
             if labels and n_labels is not None and len(labels) < n_labels:
                 raise ValueError(f"id2label names {len(labels)} classes, but num_labels is {n_labels}")
@@ -146,16 +161,23 @@ class BertConfig:
         except (ValueError, TypeError, AttributeError) as error:  # the last two: another kind of value
             raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
 
+    @classmethod
+    def _type_of(cls, pre_norm) -> str:
+        return f"{cls.model_type}-pre-norm" if pre_norm else cls.model_type
+
     def to_hugging_face(self, architecture: str) -> dict:
-        """The contents of a config.json that `transformers` opens as the class `architecture`."""
+        """The contents of a config.json that `transformers` opens as the class `architecture`.
+
+        It has no BERT with `pre_norm`: another model_type tells it so.
+        """
         settings = {theirs: getattr(self, ours) for ours, theirs in _KEYS.items()}
-        for key in ("classifier_dropout", "problem_type"):  # seldom set, and null is what they are when absent
-            if settings[key] is None:
+        for key, absent in _SELDOM.items():
+            if settings[key] == absent:
                 del settings[key]
         names = dict(enumerate(self.labels or _nameless(self.n_classes)))
         return {
             "architectures": [architecture],
-            "model_type": "bert",
+            "model_type": self._type_of(self.pre_norm),
             "position_embedding_type": "absolute",
             **settings,
             "id2label": {str(i): name for i, name in names.items()},
@@ -182,6 +204,7 @@ RENAMES = {
     "encoder.layer.{n}.intermediate.dense.{p}": "encoder.layers.{n}.feed_forward.linear1.{p}",
     "encoder.layer.{n}.output.dense.{p}": "encoder.layers.{n}.feed_forward.linear2.{p}",
     "encoder.layer.{n}.output.LayerNorm.{p}": "encoder.layers.{n}.norm2.{p}",
+    "encoder.LayerNorm.{p}": "encoder.norm.{p}",
     "pooler.dense.{p}": "pooler.{p}",
     "cls.predictions.transform.dense.{p}": "head.transform.{p}",
     "cls.predictions.transform.LayerNorm.{p}": "head.norm.{p}",

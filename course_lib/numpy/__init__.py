@@ -5,6 +5,7 @@ from course_lib.numpy.attention import MultiHeadAttention, attention, fused_atte
 from course_lib.numpy.decoder import Decoder, DecoderLayer
 from course_lib.numpy.decoding import NextLogits
 from course_lib.numpy.encoder import Encoder, EncoderLayer, FeedForward
+from course_lib.numpy.layers import mean_pool
 from course_lib.numpy.losses import cross_entropy
 from course_lib.numpy.masks import causal_mask, padding_mask
 from course_lib.numpy.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
@@ -46,6 +47,7 @@ __all__ = [
     "fused_attention",
     "get_state",
     "load_translator",
+    "mean_pool",
     "padding_mask",
     "rotary",
     "rotate",

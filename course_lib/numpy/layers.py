@@ -7,7 +7,7 @@ generator, which `np.random.seed` fixes; all are float64.
 
 import numpy as np
 
-from course_lib.checks import check_ids
+from course_lib.checks import check_ids, check_tokens
 
 
 class Module:
@@ -78,6 +78,31 @@ class RMSNorm(Module):
 
 
 NORMS = {"layer": LayerNorm, "rms": RMSNorm}
+
+
+def mean_pool(hidden, real=None):
+    """One vector a sequence: the mean of its real tokens' vectors (Reimers and Gurevych 2019, section 3).
+
+    Parameters
+    ----------
+    hidden : shape (B, T, d_model)
+    real : boolean, shape (B, T), True at real tokens; None: all are
+
+    Returns
+    -------
+    shape (B, d_model), in the dtype of `hidden`; zeros for a sequence without a real token.
+
+    Raises
+    ------
+    TypeError : `real` is not boolean.
+    ValueError : `real` has another shape.
+    """
+    if real is None:
+        return hidden.mean(axis=1)
+    real = np.asarray(real)
+    check_tokens("real", real.shape, real.dtype, hidden.shape[:2])
+    total = np.where(real[..., None], hidden, 0.0).sum(axis=1)  # (B, d_model)
+    return total / np.maximum(real.sum(axis=1), 1)[:, None]
 
 
 def gelu(x):

@@ -25,6 +25,7 @@ from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused
 from course_lib.tensorflow.decoder import Decoder, DecoderLayer
 from course_lib.tensorflow.decoding import NextLogits
 from course_lib.tensorflow.encoder import Encoder, EncoderLayer, FeedForward
+from course_lib.tensorflow.layers import mean_pool
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.masks import causal_mask, padding_mask
 from course_lib.tensorflow.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
@@ -66,6 +67,7 @@ __all__ = [
     "fused_attention",
     "get_state",
     "load_translator",
+    "mean_pool",
     "padding_mask",
     "rotary",
     "rotate",

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 from keras.src.random.seed_generator import global_seed_generator  # Keras makes it known nowhere else
 
-from course_lib.checks import check_ids
+from course_lib.checks import check_ids, check_tokens
 from course_lib.tensorflow.masks import check_one_length
 from course_lib.tensorflow.serialization import Portable
 
@@ -143,6 +143,33 @@ def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", note: str = "")
             low, high = int(array.min()), int(array.max())  # to start an operation of TensorFlow's takes longer
     check_ids(name, ids.shape, ids.dtype.is_integer, low, high, size, axes, note)
     return ids
+
+
+def mean_pool(hidden, real=None):
+    """One vector a sequence: the mean of its real tokens' vectors (Reimers and Gurevych 2019, section 3).
+
+    Parameters
+    ----------
+    hidden : shape (B, T, d_model)
+    real : boolean, shape (B, T), True at real tokens; None: all are
+
+    Returns
+    -------
+    shape (B, d_model), in the dtype of `hidden`; zeros for a sequence without a real token.
+
+    Raises
+    ------
+    TypeError : `real` is not boolean.
+    ValueError : `real` has another shape.
+    """
+    wide = at_least_float32(hidden)
+    if real is None:
+        return tf.cast(tf.reduce_mean(wide, axis=1), hidden.dtype)
+    real = tf.convert_to_tensor(real)
+    check_tokens("real", real.shape, real.dtype.name, hidden.shape[:2])
+    total = tf.reduce_sum(tf.where(real[..., None], wide, 0.0), axis=1)  # (B, d_model)
+    count = tf.reduce_sum(tf.cast(real, wide.dtype), axis=1, keepdims=True)
+    return tf.cast(total / tf.maximum(count, 1.0), hidden.dtype)
 
 
 def table_of(layer):

@@ -53,6 +53,25 @@ def causal_mask(n_queries: int, n_keys: int | None = None):
     return tf.constant(masks.causal_mask(n_queries, n_keys))
 
 
+def real_tokens(mask, shape):
+    """Which tokens a mask of a batch takes for real: those that any query of any head may attend to.
+
+    Parameters
+    ----------
+    mask : boolean, broadcastable to (B, H, T, S), such as `padding_mask(ids)`; None hides nothing
+    shape : of the batch, (B, S)
+
+    Returns
+    -------
+    Boolean, shape (B, S); None for None.
+    """
+    if mask is None:
+        return None
+    mask = tf.convert_to_tensor(mask)
+    mask = mask[(None,) * (4 - mask.shape.rank)] if mask.shape.rank < 4 else mask
+    return tf.broadcast_to(tf.reduce_any(mask, axis=(1, 2)), shape)
+
+
 def check_one_length(name: str, ids) -> None:
     """Raise TypeError for a ragged tensor, with what to do."""
     if isinstance(ids, tf.RaggedTensor):

@@ -17,6 +17,7 @@ from course_lib.torch.attention import MultiHeadAttention, attention, fused_atte
 from course_lib.torch.decoder import Decoder, DecoderLayer
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.encoder import Encoder, EncoderLayer, FeedForward
+from course_lib.torch.layers import mean_pool
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
@@ -61,6 +62,7 @@ __all__ = [
     "fused_attention",
     "get_state",
     "load_translator",
+    "mean_pool",
     "padding_mask",
     "rotary",
     "rotate",

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_lib.checks import check_ids
+from course_lib.checks import check_ids, check_tokens
 
 
 def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, note: str = ""):
@@ -33,6 +33,37 @@ def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, no
     low, high = _extremes(ids) if is_integer else (0, 0)
     check_ids(name, ids.shape, is_integer, low, high, size, axes, note)
     return ids
+
+
+def mean_pool(hidden, real=None):
+    """One vector a sequence: the mean of its real tokens' vectors (Reimers and Gurevych 2019, section 3).
+
+    Parameters
+    ----------
+    hidden : shape (B, T, d_model)
+    real : boolean, shape (B, T), True at real tokens; None: all are
+
+    Returns
+    -------
+    shape (B, d_model), in the dtype of `hidden`; zeros for a sequence without a real token.
+
+    Raises
+    ------
+    TypeError : `real` is not boolean.
+    ValueError : `real` has another shape.
+    """
+    wide = at_least_float32(hidden)
+    if real is None:
+        return wide.mean(1).to(hidden.dtype)
+    real = tensor_of(real, hidden.device)
+    check_tokens("real", real.shape, real.dtype, hidden.shape[:2])
+    total = torch.where(real[..., None], wide, 0.0).sum(1)  # (B, d_model)
+    return (total / real.sum(1, keepdim=True).clamp(min=1)).to(hidden.dtype)
+
+
+def at_least_float32(x):
+    """A tensor of half precision in float32, which NumPy knows and which sums can be made in; others as they are."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def tensor_of(values, device=None):

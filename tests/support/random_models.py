@@ -83,7 +83,8 @@ def _transformer(number, rng):
 
 def _bert(number, rng):
     vocab, pad_id = int(rng.integers(12, 40)), int(rng.integers(1, 10))
-    config = BertConfig(vocab_size=vocab, **_sizes(rng), max_len=24, pad_id=pad_id, n_classes=3, init_std=0.3)
+    kinds = {"pooling": ["first", "mean"][number % 2], "pre_norm": number % 4 in (1, 2)}
+    config = BertConfig(vocab_size=vocab, **_sizes(rng), **kinds, max_len=24, pad_id=pad_id, n_classes=3, init_std=0.3)
     ids = _ids(rng, int(rng.integers(1, 5)), int(rng.integers(2, 12)), vocab, pad_id)
     inputs = {"ids": ids, "mask": (ids != pad_id)[:, None, None, :], "segments": rng.integers(0, 2, size=ids.shape)}
     return Case("bert", number, {"config": config}, inputs)

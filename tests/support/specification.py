@@ -161,7 +161,7 @@ def sinusoids(max_len, d_model):
     return table
 
 
-def bert(state, name, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12):
+def bert(state, name, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12, pre_norm=False):
     """ids (B, T) -> last_hidden (B, T, d_model), pooled (B, d_model) or None, hidden, weights."""
     token, position, segment = (state[f"{name}embeddings.{w}.weight"] for w in ("token", "position", "segment"))
     x = np.zeros((*ids.shape, token.shape[1]))
@@ -171,7 +171,7 @@ def bert(state, name, ids, mask, segments, n_layers, n_heads, activation="gelu",
                 kind = 0 if segments is None else segments[b, t]
                 x[b, t, i] = token[ids[b, t], i] + position[t, i] + segment[kind, i]
     x = layer_norm(state, f"{name}embeddings.norm", x, eps)
-    last, hidden, tables = encoder(state, f"{name}encoder.", x, mask, n_layers, n_heads, activation, False, eps)
+    last, hidden, tables = encoder(state, f"{name}encoder.", x, mask, n_layers, n_heads, activation, pre_norm, eps)
     pooled = None
     if f"{name}pooler.weight" in state:
         pooled = each(math.tanh, linear(state, f"{name}pooler", last[:, 0]))
@@ -187,10 +187,19 @@ def masked_lm(state, ids, mask, segments, n_layers, n_heads, activation="gelu", 
     return linear(output, "out", x)
 
 
-def classifier(state, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12):
-    """-> logits (B, n_classes)."""
-    _, pooled, *_ = bert(state, "bert.", ids, mask, segments, n_layers, n_heads, activation, eps)
-    return linear(state, "classifier", pooled)
+def mean_of_real(hidden, real):
+    """hidden (B, T, d) and real (B, T) -> (B, d): a sum over the real tokens, divided by their number; else zeros."""
+    out = np.zeros((hidden.shape[0], hidden.shape[2]))
+    for b, i in np.ndindex(*out.shape):
+        values = [float(hidden[b, t, i]) for t in range(hidden.shape[1]) if real[b, t]]
+        out[b, i] = sum(values) / len(values) if values else 0.0
+    return out
+
+
+def classifier(state, ids, mask, segments, n_layers, n_heads, activation="gelu", eps=1e-12, real=None):
+    """-> logits (B, n_classes): of the pooled first token, or where `real` (B, T) is given of the mean of these."""
+    last, pooled, *_ = bert(state, "bert.", ids, mask, segments, n_layers, n_heads, activation, eps)
+    return linear(state, "classifier", pooled if real is None else mean_of_real(last, real))
 
 
 def turned(x, first=0, base=10000.0):

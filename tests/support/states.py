@@ -45,7 +45,7 @@ def bert(config, name="", pooler=True):
         f"{name}embeddings.position.weight": (config.max_len, config.d_model),
     }
     shapes |= norm(f"{name}embeddings.norm", config.d_model)
-    shapes |= encoder(config.n_layers, config.d_model, config.d_ff, name=f"{name}encoder.")
+    shapes |= encoder(config.n_layers, config.d_model, config.d_ff, config.pre_norm, f"{name}encoder.")
     return shapes | (linear(f"{name}pooler", config.d_model, config.d_model) if pooler else {})
 
 
@@ -55,7 +55,8 @@ def masked_lm(config):
 
 
 def classifier(config):
-    return bert(config, "bert.") | linear("classifier", config.d_model, config.n_classes)
+    encoder = bert(config, "bert.", pooler=config.pooling == "first")
+    return encoder | linear("classifier", config.d_model, config.n_classes)
 
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}

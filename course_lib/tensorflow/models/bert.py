@@ -8,7 +8,17 @@ from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutpu
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.encoder import ACTIVATIONS, Encoder
 from course_lib.tensorflow.fitting import Fittable
-from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, layer_norm, table_of
+from course_lib.tensorflow.layers import (
+    ExplicitMask,
+    checked_ids,
+    dense,
+    embedding,
+    layer_norm,
+    lengths,
+    mean_pool,
+    table_of,
+)
+from course_lib.tensorflow.masks import real_tokens
 from course_lib.tensorflow.positions import LearnedPositions
 from course_lib.tensorflow.pretrained import Checkpoint
 from course_lib.tensorflow.serialization import Portable
@@ -118,7 +128,10 @@ class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
 
 class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Model):
-    """BERT with a linear classifier on the pooled first token (section 4.1).
+    """BERT with a linear classifier on the pooled first token (section 4.1), or on the mean of the real tokens.
+
+    `config.pooling` says on which; with "mean" there is no pooler. The mask says which tokens are real: those that any
+    query may attend to. Without a mask all are.
 
     Keras's own loop trains it too: `compile` with a loss that has `from_logits=True`, then `fit(ids, labels)`, or
     `fit({"ids": ids, "segments": segments}, labels)`. In `fit`, `evaluate`, `predict` and `export` a mask that is not
@@ -127,18 +140,20 @@ class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Mo
 
     family = BERT
     architecture = "BertForSequenceClassification"
-    unused = ("head.", "qa_outputs.")
+    unused = ("pooler.", "head.", "qa_outputs.")
 
     def __init__(self, config: BertConfig, attention=attention):
         super().__init__()
         self.config = config
-        self.bert = BertModel(config, attention)
+        self.bert = BertModel(config, attention, pooler=config.pooling == "first")
         self.dropout = keras.layers.Dropout(config.head_dropout)
         self.classifier = dense(config.d_model, config.n_classes, config.init_std)
 
     def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
         """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
-        _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        if pooled is None:
+            pooled = mean_pool(last_hidden, real_tokens(mask, lengths(last_hidden)[:2]))
         return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
 
 

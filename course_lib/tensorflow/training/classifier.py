@@ -10,6 +10,7 @@ from tqdm import tqdm
 from course_lib.batches.texts import Batches, check_examples, epochs_of
 from course_lib.checks import check_count
 from course_lib.masks import padding_mask
+from course_lib.tensorflow.layers import at_least_float32, mean_pool
 from course_lib.tensorflow.models.bert import BertForMaskedLM, BertModel
 from course_lib.tensorflow.serialization import serializable
 from course_lib.text.padding import positional
@@ -73,9 +74,7 @@ class MeanVector(keras.Model):
     def call(self, ids):
         """ids (B, T) -> vectors (B, d_model)."""
         hidden = self.bert(ids, mask=padding_mask(ids, self.bert.config.pad_id)).last_hidden  # (B, T, d_model)
-        hidden = tf.cast(hidden, keras.backend.result_type(hidden.dtype, "float32"))  # half precision cannot be summed
-        real = tf.cast(ids != self.bert.config.pad_id, hidden.dtype)[..., None]  # (B, T, 1)
-        return tf.reduce_sum(hidden * real, axis=1) / tf.maximum(tf.reduce_sum(real, axis=1), 1)
+        return mean_pool(at_least_float32(hidden), ids != self.bert.config.pad_id)
 
 
 class Progress(keras.callbacks.Callback):

@@ -8,7 +8,8 @@ from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutput, MaskedLMOutput
 from course_lib.torch.attention import attention
 from course_lib.torch.encoder import ACTIVATIONS, Encoder
-from course_lib.torch.layers import checked_ids
+from course_lib.torch.layers import checked_ids, mean_pool
+from course_lib.torch.masks import real_tokens
 from course_lib.torch.positions import LearnedPositions
 from course_lib.torch.pretrained import Checkpoint
 
@@ -121,23 +122,29 @@ class BertForMaskedLM(Checkpoint, nn.Module):
 
 
 class BertForSequenceClassification(Checkpoint, nn.Module):
-    """BERT with a linear classifier on the pooled first token (section 4.1)."""
+    """BERT with a linear classifier on the pooled first token (section 4.1), or on the mean of the real tokens.
+
+    `config.pooling` says on which; with "mean" there is no pooler. The mask says which tokens are real: those that any
+    query may attend to. Without a mask all are.
+    """
 
     family = BERT
     architecture = "BertForSequenceClassification"
-    unused = ("head.", "qa_outputs.")
+    unused = ("pooler.", "head.", "qa_outputs.")
 
     def __init__(self, config: BertConfig, attention=attention):
         super().__init__()
         self.config = config
-        self.bert = BertModel(config, attention)
+        self.bert = BertModel(config, attention, pooler=config.pooling == "first")
         self.dropout = nn.Dropout(config.head_dropout)
         self.classifier = nn.Linear(config.d_model, config.n_classes)
         _initialise(self.classifier, config.init_std)
 
     def forward(self, ids, mask=None, segments=None, return_layers=False):
         """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
-        _, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        if pooled is None:
+            pooled = mean_pool(last_hidden, real_tokens(mask, last_hidden.shape[:2]))
         return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
 
 

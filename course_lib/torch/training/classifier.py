@@ -10,7 +10,7 @@ from course_lib.batches.texts import Batches, check_examples, epochs_of
 from course_lib.checks import check_count
 from course_lib.masks import padding_mask
 from course_lib.text.padding import positional
-from course_lib.torch.layers import evaluating, tensor_of
+from course_lib.torch.layers import at_least_float32, evaluating, mean_pool, tensor_of
 from course_lib.torch.models.bert import BertForMaskedLM, BertModel
 from course_lib.torch.state import get_state
 from course_lib.training.arguments import (
@@ -167,8 +167,7 @@ def embed(model, sequences, batch_size: int = 64, progress: bool = False):
         for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
             ids = tensor_of(ids, device_of(model))
             hidden = model(ids, mask=padding_mask(ids, model.config.pad_id)).last_hidden  # (B, T, d_model)
-            real = (ids != model.config.pad_id)[..., None]  # (B, T, 1)
-            vectors[rows] = ((at_least_float32(hidden) * real).sum(1) / real.sum(1).clamp(min=1)).cpu().numpy()
+            vectors[rows] = mean_pool(at_least_float32(hidden), ids != model.config.pad_id).cpu().numpy()
     return vectors
 
 
@@ -195,11 +194,6 @@ def recasting(optimizer):
     """
     optimizer.register_step_post_hook(lambda *_: torch.clear_autocast_cache())
     return optimizer
-
-
-def at_least_float32(x):
-    """A tensor of half precision in float32, which NumPy knows and which sums can be made in; others as they are."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def device_of(model):
