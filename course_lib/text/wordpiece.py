@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, normalizers
 from tokenizers import Tokenizer as FastTokenizer
 
 from course_lib.data import resolve
 from course_lib.files import read_whole, replacing
 from course_lib.text.base import as_texts, tokenized
-
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+from course_lib.text.vocabulary import SPECIAL_TOKENS, assembled, learned
 
 # the settings of a tokenizer_config.json, and what tokenizer.json calls them
 _SETTINGS = {
@@ -46,8 +45,8 @@ class Encoded(NamedTuple):
 class WordPiece:
     """A WordPiece tokenizer with BERT's special tokens (Devlin et al., 2019, section 3; Wu et al., 2016, section 4).
 
-    Make one by `WordPiece.from_pretrained("minilm-l6")`. The ids of the special tokens are the attributes `pad_id`,
-    `unk_id`, `cls_id`, `sep_id` and `mask_id`.
+    Make one by `WordPiece.from_pretrained("minilm-l6")`, or learn one by `WordPiece.train(texts)`. The ids of the
+    special tokens are the attributes `pad_id`, `unk_id`, `cls_id`, `sep_id` and `mask_id`.
     """
 
     def __init__(self, fast: FastTokenizer):
@@ -90,6 +89,39 @@ class WordPiece:
         folder = resolve(name_or_folder, source)
         names = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "added_tokens.json")
         return cls(read_whole(folder, names, lambda: _read(folder)))
+
+    @classmethod
+    def train(
+        cls, texts: Iterable[str], vocab_size: int = 8000, lower=True, n_characters: int = 500, min_count: int = 2
+    ) -> WordPiece:
+        """Learn a vocabulary from texts by joining the pair of tokens that is most frequent, again and again.
+
+        That is how the `tokenizers` library learns one (the paper's own way, by likelihood, was never published). The
+        same texts, in any order, give the same tokens on every machine. The ids of the special tokens are 0 to 4.
+
+        Parameters
+        ----------
+        texts : the training texts, and no others
+        vocab_size : tokens at most, the special ones and every single character included
+        lower : lower-case all text and strip its accents, as the uncased BERT does
+        n_characters : so many of the most frequent characters are tokens; words with others become [UNK]
+        min_count : a pair is joined if it occurs so often
+
+        Raises
+        ------
+        TypeError : one str instead of many, or something that is not a str.
+        ValueError : no text, a text with half of a character (a lone surrogate), or a vocabulary that does not hold the
+            special tokens and the characters.
+        """
+        if isinstance(texts, str):
+            raise TypeError("texts must be many texts, not one str")
+        normalizer = normalizers.BertNormalizer(lowercase=lower)
+        return cls(assembled(learned(as_texts(texts), normalizer, vocab_size, n_characters, min_count), normalizer))
+
+    @property
+    def continues(self) -> np.ndarray:
+        """Which tokens go on with a word that another one began, "##ing" for one: boolean (V,)."""
+        return np.array([self._fast.id_to_token(i).startswith("##") for i in range(self.vocab_size)])
 
     def encode(
         self,
@@ -283,16 +315,11 @@ def _from_vocabulary(folder: Path) -> FastTokenizer:
     if len(set(words)) < len(words):
         twice = next(word for word in words if words.count(word) > 1)
         raise ValueError(f"{path} holds the token {twice!r} twice, so its id is not known.")
-    fast = FastTokenizer(models.WordPiece({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
-    fast.normalizer = normalizers.BertNormalizer(
+    normalizer = normalizers.BertNormalizer(
         lowercase=settings.get("do_lower_case", not capitals),
         strip_accents=settings.get("strip_accents"),
         handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
     )
-    fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    fast.decoder = decoders.WordPiece()
-    ends = [(token, words.index(token)) for token in ("[SEP]", "[CLS]")]
-    fast.post_processor = processors.BertProcessing(*ends)
-    fast.add_special_tokens(list(SPECIAL_TOKENS))
+    fast = assembled(words, normalizer)
     _add_tokens(folder, settings, fast)
     return fast
