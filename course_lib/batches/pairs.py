@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from course_lib.batches.epochs import Epoch
 from course_lib.checks import check_count
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.padding import lengths_of, positional, stacked
@@ -22,7 +21,7 @@ class PairBatch(NamedTuple):
     rows: np.ndarray
 
 
-class PairBatches(Sequence):
+class PairBatches(Epoch):
     """One epoch of pairs, in batches of similar lengths and of about equally many tokens.
 
     A batch has as many pairs as fit into `max_tokens`, source and target counted together, padding included: what a
@@ -73,40 +72,18 @@ class PairBatches(Sequence):
         self._lengths = -(-lengths // multiple) * multiple
         self._ends = _ends(self._lengths[:, _by_length(self._lengths)], max_tokens)
         self.seed = seed
-        self._shuffle(epoch)
-
-    def epoch(self, epoch: int) -> PairBatches:
-        """The batches of another epoch of the same pairs; ValueError for a negative one."""
-        check_count("epoch", epoch, 0)
-        other = copy.copy(self)
-        other._shuffle(epoch)
-        return other
-
-    def steps(self, first: int = 0, last: int | None = None) -> Iterator[PairBatch]:
-        """The batches number first ... last - 1, counted on from epoch to epoch; without `last` there is no end."""
-        batches, n = self, len(self)
-        for step in range(first, last) if last is not None else itertools.count(first):
-            if step // n != batches.number:
-                batches = self.epoch(step // n)
-            yield batches[step % n]
+        self._enter(epoch)
 
     def _shuffle(self, epoch: int) -> None:
-        self.number = epoch
         rng = None if self.seed is None else np.random.default_rng([self.seed, epoch])
         rows = np.split(_by_length(self._lengths, rng), self._ends[:-1])
         self.groups = rows if rng is None else [rows[i] for i in rng.permutation(len(rows))]
-
-    def __len__(self) -> int:
-        return len(self.groups)
 
     def __getitem__(self, i: int) -> PairBatch:
         rows = self.groups[i]
         sides = (self.sources, self.targets)
         ids = (stacked([side[row] for row in rows], self.pad_id, self.multiple) for side in sides)
         return PairBatch(*ids, rows)
-
-    def __iter__(self) -> Iterator[PairBatch]:
-        return (self[i] for i in range(len(self)))
 
 
 def _by_length(lengths: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
