@@ -19,6 +19,7 @@ class Renames:
         a buffer, a copy of a tied weight, the head of a task that is none of ours
     prefix : what both sides put in front of the encoder's names in a model with a head, such as "bert."
     heads : how their names of heads begin, which have no prefix
+    ours : what our side puts there, where it is not the same
 
     Examples
     --------
@@ -27,8 +28,15 @@ class Renames:
     {'layers.3.linear.bias': 0.0}
     """
 
-    def __init__(self, table: Mapping[str, str | None], prefix: str = "", heads: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        table: Mapping[str, str | None],
+        prefix: str = "",
+        heads: tuple[str, ...] = (),
+        ours: str | None = None,
+    ):
         self.table, self.prefix, self.heads = dict(table), prefix, heads
+        self.our_prefix = prefix if ours is None else ours
         self._to_ours = _tree(self.table)
         self._to_theirs = _tree({ours: theirs for theirs, ours in table.items() if ours is not None})
 
@@ -61,7 +69,7 @@ class Renames:
         """
         renamed, unknown = {}, []
         for name, value in state.items():
-            known, theirs = _look_up(self._to_theirs, name.removeprefix(self.prefix))
+            known, theirs = _look_up(self._to_theirs, name.removeprefix(self.our_prefix))
             if not known:
                 unknown.append(name)
             else:

@@ -17,10 +17,12 @@ class Family(NamedTuple):
     read_config: Callable[[dict, str], Any]  # (the contents of a config.json, a class of the family) -> configuration
     write_config: Callable[[Any, str], dict]  # the inverse: (configuration, a class) -> the contents
     find: Callable[[Any, str | None], Path]  # (a name or a folder, a source or None) -> the folder
+    config: type | None = None  # of the configurations
     names: Renames | None = None  # None: the files hold our own names
     ties: Mapping[str, str] = {}  # of a weight that a file may hold twice: the second name -> the first, theirs
     tied_part: str | None = None  # the part of a model that has the second copy
-    heads: tuple[str, ...] = ()  # the parts that a checkpoint of another task lacks
+    heads: tuple[str, ...] = ()  # the parts that a checkpoint of another task lacks, or has beside
+    of_another_task: Mapping[str, str] = {}  # a part -> the one that, where a checkpoint lacks the first, is of another
     encoder: str | None = None  # the class without a head, which opens a checkpoint with any
     classes: tuple[str, ...] = ()  # those of `transformers` that are ours, too
 
@@ -28,13 +30,12 @@ class Family(NamedTuple):
 class Pretrained:
     """Mix-in of the models: `from_pretrained` and `save_pretrained`.
 
-    A framework supplies `_get_state` and `_set_state`. A model says of which `family` it is, in `unused` which parts of
-    a checkpoint it leaves out on purpose, and in `architecture` which class of `transformers` it is.
+    A framework supplies `_get_state` and `_set_state`. A model says of which `family` it is, and in `architecture`
+    which class of `transformers` it is. What a checkpoint holds for the heads of other tasks is left out.
     """
 
     family: Family
     architecture: str
-    unused: tuple[str, ...] = ()
 
     @classmethod
     def from_pretrained(cls, name_or_folder, new=(), attention=None, source=None, **changes):
@@ -64,8 +65,8 @@ class Pretrained:
         config = _changed(family.read_config(settings, cls.architecture), changes)
         model = cls(config) if attention is None else cls(config, attention=attention)
         # a model with a head keeps the encoder under a prefix; the checkpoint's names come without it
-        prefix = "" if family.names is None else family.names.prefix
-        fresh = {name.removeprefix(prefix): (name, value.shape) for name, value in model._get_state().items()}
+        prefix, our_prefix = ("", "") if family.names is None else (family.names.prefix, family.names.our_prefix)
+        fresh = {name.removeprefix(our_prefix): (name, value.shape) for name, value in model._get_state().items()}
         expected = {name: shape for name, (_, shape) in fresh.items()}
         new = (new,) if isinstance(new, str) else tuple(new)
         _check_parts(new, expected)
@@ -76,7 +77,7 @@ class Pretrained:
             state = family.names.ours(state, family.name)
         state = {name: value for name, value in state.items() if not within(name, new)}
         try:
-            weights = match(needed, state, unused=cls.unused)
+            weights = match(needed, state, unused=family.heads)
         except CheckpointError as error:
             raise CheckpointError(f"{error}{_advice(needed, state, settings, cls, new)}") from None
         model._set_state({fresh[name][0]: value for name, value in weights.items()}, partial=True)
@@ -119,8 +120,9 @@ def _advice(needed: dict, state: dict, settings: dict, model, new: tuple[str, ..
     advice, family = "", model.family
     wrong = (name for name, shape in needed.items() if name not in state or tuple(state[name].shape) != tuple(shape))
     parts = list(dict.fromkeys(name.split(".")[0] for name in wrong))
-    if parts == ["pooler"] and any(within(name, ["classifier"]) for name in needed):
-        parts.append("classifier")  # one that never saw a pooled token is of another task: a label for each token
+    for part, other in family.of_another_task.items():
+        if parts == [part] and any(within(name, [other]) for name in needed):
+            parts.append(other)  # a classifier that never saw a pooled token has a label for each token
     if parts and set(parts) <= set(family.heads):
         advice += f"; to start with fresh values there, pass new={[*new, *parts]}"
     names = settings.get("architectures")

@@ -1,12 +1,11 @@
 """BERT: its sizes, what it returns, what `transformers` calls its weights, and the border to config.json."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_choice, check_heads
-from course_lib.errors import UnsupportedConfigError
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
 from course_lib.models.fields import (
     check_dropouts,
@@ -17,6 +16,7 @@ from course_lib.models.fields import (
     is_number,
     make_plain,
 )
+from course_lib.models.hugging_face import Border, check_keys, read, reader_of, write
 
 POOLINGS = ("first", "mean")
 PROBLEMS = (None, "single_label_classification", "multi_label_classification", "regression")
@@ -42,9 +42,6 @@ _KEYS = {
     "pre_norm": "pre_norm",
 }
 
-# what these are when config.json does not say it
-_SELDOM = {"classifier_dropout": None, "problem_type": None, "classifier_pooling": "first", "pre_norm": False}
-
 # Settings of a config.json that change the computation, and the only value that our BERT computes. A
 # chunk_size_feed_forward is not among them: the same products in parts, it saves memory and changes no value.
 _FIXED = {
@@ -66,8 +63,6 @@ class BertConfig:
         positive, a pad_id outside the vocabulary, an unknown activation or pooling, not one label for each class.
     """
 
-    model_type: ClassVar[str] = "bert"  # in config.json; with pre_norm another, which `transformers` refuses
-
     vocab_size: int = 30522
     d_model: int = 768
     n_layers: int = 12
@@ -87,6 +82,11 @@ class BertConfig:
     problem_type: str | None = None  # what `transformers` trains a classifier for; kept, and nothing here reads it
     pooling: str = "first"  # what a classifier of texts reads: the pooled first token, or the "mean" of the real ones
     pre_norm: bool = False  # normalise before each sub-layer and once more at the end (Xiong et al. 2020)
+
+    # what other members of the family have otherwise
+    segment_table: ClassVar[bool] = True  # whether segments have vectors
+    pooler: ClassVar[bool] = True  # whether a classifier reads the first token by way of a pooler
+    border: ClassVar[Border] = Border("BERT", "bert", _KEYS, _FIXED)
 
     def __post_init__(self):
         make_plain(self)
@@ -127,9 +127,39 @@ class BertConfig:
         )
 
     @property
+    def for_encoder(self) -> dict:
+        """The arguments of the encoder, beside the attention function."""
+        return {"n_layers": self.n_layers, "config": self.block}
+
+    @property
+    def longest(self) -> int:
+        """How many tokens a text may have."""
+        return self.max_len
+
+    @property
+    def d_embedding(self) -> int:
+        """The features of the embeddings and of the head that predicts tokens."""
+        return self.d_model
+
+    @property
+    def head_activation(self) -> str:
+        """The activation in the head that predicts tokens."""
+        return self.activation
+
+    @property
     def head_dropout(self) -> float:
         """The dropout before the classifier."""
         return self.dropout if self.classifier_dropout is None else self.classifier_dropout
+
+    @property
+    def token_dropout(self) -> float:
+        """The dropout before the classifier of tokens."""
+        return self.head_dropout
+
+    @property
+    def answer_dropout(self) -> float:
+        """The dropout before the layer that finds answers."""
+        return 0.0
 
     @classmethod
     def from_hugging_face(cls, settings: dict) -> "BertConfig":
@@ -137,55 +167,19 @@ class BertConfig:
 
         Raises
         ------
-        UnsupportedConfigError : not a BERT, or a setting that our BERT does not compute.
+        UnsupportedConfigError : not a model of this kind, or a setting that ours does not compute.
         """
-        if settings.get("model_type") is None and "source_vocab" in settings:
-            raise UnsupportedConfigError("this config.json is no BERT's but a translator's: load_translator opens it")
-        if settings.get("model_type") is None:
-            raise UnsupportedConfigError('this config.json names no "model_type"; a BERT\'s says "bert"')
-        for key, value in {"model_type": cls._type_of(settings.get("pre_norm")), **_FIXED}.items():
-            if settings.get(key) not in (None, value):
-                raise UnsupportedConfigError(
-                    f"this config.json has {key}={settings[key]!r}; the course's BERT computes {value!r} only"
-                )
-        known = {ours: settings[theirs] for ours, theirs in _KEYS.items() if settings.get(theirs) is not None}
-        try:
-            if known.get("pooling") == "cls":  # the first token, by its name
-                known["pooling"] = "first"
-            labels, n_labels = settings.get("id2label"), settings.get("num_labels")
-            if labels and n_labels is not None and len(labels) < n_labels:
-                raise ValueError(f"id2label names {len(labels)} classes, but num_labels is {n_labels}")
-            known["n_classes"] = len(labels) if labels else 2 if n_labels is None else n_labels
-            known["labels"] = _labels(labels) if labels else None
-            return cls(**known)
-        except (ValueError, TypeError, AttributeError) as error:  # the last two: another kind of value
-            raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
-
-    @classmethod
-    def _type_of(cls, pre_norm) -> str:
-        return f"{cls.model_type}-pre-norm" if pre_norm else cls.model_type
+        return read(cls, settings)
 
     def to_hugging_face(self, architecture: str) -> dict:
         """The contents of a config.json that `transformers` opens as the class `architecture`.
 
         It has no BERT with `pre_norm`: another model_type tells it so.
         """
-        settings = {theirs: getattr(self, ours) for ours, theirs in _KEYS.items()}
-        for key, absent in _SELDOM.items():
-            if settings[key] == absent:
-                del settings[key]
-        names = dict(enumerate(self.labels or _nameless(self.n_classes)))
-        return {
-            "architectures": [architecture],
-            "model_type": self._type_of(self.pre_norm),
-            "position_embedding_type": "absolute",
-            **settings,
-            "id2label": {str(i): name for i, name in names.items()},
-            "label2id": {name: i for i, name in names.items()},
-        }
+        return write(self, architecture)
 
 
-assert set(_KEYS) | {"n_classes", "labels"} == {f.name for f in fields(BertConfig)}  # a new field needs its key
+check_keys(BertConfig)
 
 
 # Hugging Face's name -> ours, without the leading "bert."; {n} is the layer's number.
@@ -248,24 +242,6 @@ class ClassifierOutput(NamedTuple):
     weights: tuple | None
 
 
-def _labels(id2label: dict) -> tuple[str, ...] | None:
-    """The names of the classes in order; None for those that `transformers` makes up, or where ids are left out."""
-    names = {int(i): str(name) for i, name in id2label.items()}
-    labels = tuple(names.get(i) for i in range(len(names)))
-    return None if None in labels or labels == _nameless(len(labels)) else labels
-
-
-def _nameless(n_classes: int) -> tuple[str, ...]:
-    return tuple(f"LABEL_{i}" for i in range(n_classes))
-
-
-def read_config(settings: dict, architecture: str) -> BertConfig:
-    """The configuration that a config.json describes, for one of our classes; errors as `from_hugging_face`."""
-    if architecture != "BertForMaskedLM":  # the others have no output matrix that could be tied
-        settings = {**settings, "tie_word_embeddings": True}
-    return BertConfig.from_hugging_face(settings)
-
-
 def find(name_or_folder, source=None):
     """The folder of a checkpoint: one that is there, or one of the data registry's by its name."""
     from course_lib.data import resolve  # here, so that the library needs NumPy alone until somebody loads
@@ -275,13 +251,15 @@ def find(name_or_folder, source=None):
 
 BERT = Family(
     name="BERT",
-    read_config=read_config,
-    write_config=BertConfig.to_hugging_face,
+    config=BertConfig,
+    read_config=reader_of(BertConfig),
+    write_config=write,
     find=find,
     names=Renames(RENAMES, prefix="bert.", heads=("cls.", "classifier.", "qa_outputs.")),
     ties=TIES,
     tied_part="head",
-    heads=("pooler", "head", "classifier"),
+    heads=("pooler", "head", "classifier", "qa_outputs"),
+    of_another_task={"pooler": "classifier"},
     encoder="BertModel",
     classes=("BertModel", "BertForMaskedLM", "BertForSequenceClassification"),
 )

@@ -18,6 +18,7 @@ OPTIONS = tuple(
 
 
 _FROZEN = "trainable parts"  # of a config; with a space, so that it is nobody's argument
+_KIND = "class of settings"  # of a configuration within a config, likewise: an AlbertConfig where a BertConfig may be
 
 
 class Absent(keras.KerasTensor):
@@ -136,14 +137,19 @@ def _dense(x):
 
 
 def _plain(value):
-    return asdict(value) if is_dataclass(value) else keras.saving.serialize_keras_object(value)
+    if is_dataclass(value):
+        return {**asdict(value), _KIND: type(value).__name__}
+    return keras.saving.serialize_keras_object(value)
 
 
 def _restored(value, parameter):
     if parameter is None or parameter.name == "dtype" or not isinstance(value, dict):
         return value
     if is_dataclass(parameter.annotation):
-        return parameter.annotation(**value)
+        kind = value.get(_KIND)  # absent in files of before there were kinds of a configuration
+        kinds = [parameter.annotation, *parameter.annotation.__subclasses__()]
+        chosen = next((one for one in kinds if one.__name__ == kind), parameter.annotation)
+        return chosen(**{name: setting for name, setting in value.items() if name != _KIND})
     return keras.saving.deserialize_keras_object(value)
 
 

@@ -110,6 +110,10 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(config, attention) for _ in range(n_layers))
         self.norm = NORMS[config.norm](config.d_model, config.norm_eps) if config.pre_norm else None
 
+    def sequence(self):
+        """The layers in the order in which they run."""
+        return self.layers
+
     def forward(self, x, mask=None, return_layers=False, bias=None, causal=False):
         """Run the layers.
 
@@ -126,7 +130,7 @@ class Encoder(nn.Module):
         EncoderOutput : last_hidden (B, T, d_model), hidden and weights (None unless return_layers).
         """
         hidden, all_weights = [x], []
-        for layer in self.layers:
+        for layer in self.sequence():
             x, weights = layer(x, mask=mask, bias=bias, causal=causal)
             if return_layers:
                 hidden.append(x)

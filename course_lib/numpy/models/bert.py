@@ -4,6 +4,7 @@ import numpy as np
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutput, MaskedLMOutput
+from course_lib.models.hugging_face import check_config
 from course_lib.numpy.attention import attention
 from course_lib.numpy.encoder import Encoder
 from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module, checked_ids, mean_pool
@@ -17,18 +18,27 @@ class BertEmbeddings(Module):
     """Token + segment + learned position, then a layer normalisation (section 3, figure 2)."""
 
     def __init__(self, config: BertConfig):
-        self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
-        self.token = Embedding(config.vocab_size, config.d_model, config.init_std)
-        self.segment = Embedding(config.n_segments, config.d_model, config.init_std)
-        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
-        self.norm = LayerNorm(config.d_model, config.norm_eps)
+        self.config = config
+        self.token = Embedding(config.vocab_size, config.d_embedding, config.init_std)
+        self.segment = None
+        if config.segment_table:
+            self.segment = Embedding(config.n_segments, config.d_embedding, config.init_std)
+        self.position = LearnedPositions(config.d_embedding, config.max_len, config.init_std)
+        self.norm = LayerNorm(config.d_embedding, config.norm_eps)
 
     def __call__(self, ids, segments=None):
-        """ids and segments (B, T) -> (B, T, d_model)."""
-        ids = checked_ids("ids", ids, self.vocab_size)
-        segments = np.zeros_like(ids) if segments is None else checked_ids("segments", segments, self.n_segments)
+        """ids and segments (B, T) -> (B, T, d_embedding)."""
+        ids = checked_ids("ids", ids, self.config.vocab_size)
+        segments = np.zeros_like(ids) if segments is None else checked_ids("segments", segments, self.config.n_segments)
         check_segments(segments.shape, ids.shape)
-        return self.norm(self.position(self.token(ids) + self.segment(segments)))
+        x = self.token(ids)
+        if self.segment is not None:
+            x = x + self.segment(segments)
+        return self.norm(self.add_positions(x, ids))
+
+    def add_positions(self, x, ids):
+        """x (B, T, d_embedding) of the tokens ids (B, T) -> x + their positions' vectors; ValueError beyond max_len."""
+        return self.position(x)
 
 
 class BertModel(Checkpoint, Module):
@@ -43,14 +53,14 @@ class BertModel(Checkpoint, Module):
 
     family = BERT
     architecture = "BertModel"
-    unused = ("head.", "classifier.", "qa_outputs.")
+    Embeddings, Encoder = BertEmbeddings, Encoder  # other members of the family have others
 
     def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
-        self.config = config
-        self.embeddings = BertEmbeddings(config)
-        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.config = check_config(config, self.family)
+        self.embeddings = self.Embeddings(config)
+        self.encoder = self.Encoder(**config.for_encoder, attention=attention)
         self.pooler = Linear(config.d_model, config.d_model) if pooler else None
-        _initialise(self, config.init_std)
+        initialise(self, config.init_std)
 
     def __call__(self, ids, mask=None, segments=None, return_layers=False):
         """Encode a batch.
@@ -82,11 +92,11 @@ class MaskedLMHead(Module):
     """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
 
     def __init__(self, config: BertConfig):
-        self.transform = Linear(config.d_model, config.d_model)
-        self.activation = ACTIVATIONS[config.activation]
-        self.norm = LayerNorm(config.d_model, config.norm_eps)
+        self.transform = Linear(config.d_model, config.d_embedding)
+        self.activation = ACTIVATIONS[config.head_activation]
+        self.norm = LayerNorm(config.d_embedding, config.norm_eps)
         self.bias = np.zeros(config.vocab_size)
-        _initialise(self, config.init_std)
+        initialise(self, config.init_std)
 
     def __call__(self, x, table):
         """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
@@ -98,11 +108,11 @@ class BertForMaskedLM(Checkpoint, Module):
 
     family = BERT
     architecture = "BertForMaskedLM"
-    unused = ("pooler.", "classifier.", "qa_outputs.")
+    Base = BertModel
 
     def __init__(self, config: BertConfig, attention=attention):
-        self.config = config
-        self.bert = BertModel(config, attention, pooler=False)
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=False)
         self.head = MaskedLMHead(config)
 
     def __call__(self, ids, mask=None, segments=None, return_layers=False):
@@ -120,24 +130,34 @@ class BertForSequenceClassification(Checkpoint, Module):
 
     family = BERT
     architecture = "BertForSequenceClassification"
-    unused = ("pooler.", "head.", "qa_outputs.")
+    Base = BertModel
 
     def __init__(self, config: BertConfig, attention=attention):
-        self.config = config
-        self.bert = BertModel(config, attention, pooler=config.pooling == "first")
-        self.classifier = Linear(config.d_model, config.n_classes)
-        _initialise(self.classifier, config.init_std)
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=config.pooler and config.pooling == "first")
+        self.classifier = self.make_classifier(config)
+        initialise(self.classifier, config.init_std)
+
+    def make_classifier(self, config: BertConfig):
+        """What takes the vectors of texts (B, d_model) to logits (B, n_classes)."""
+        return Linear(config.d_model, config.n_classes)
+
+    def classify(self, x):
+        """Vectors of texts (B, d_model) -> logits (B, n_classes)."""
+        return self.classifier(x)
 
     def __call__(self, ids, mask=None, segments=None, return_layers=False):
         """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
         last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
-        if pooled is None:
+        if self.config.pooling == "mean":
             pooled = mean_pool(last_hidden, real_tokens(mask, last_hidden.shape[:2]))
-        return ClassifierOutput(self.classifier(pooled), hidden, weights)
+        elif pooled is None:
+            pooled = last_hidden[:, 0]
+        return ClassifierOutput(self.classify(pooled), hidden, weights)
 
 
-def _initialise(module, std):
-    """Draw every matrix afresh: BERT starts from a narrow normal distribution."""
+def initialise(module, std: float):
+    """Draw the matrices of a module and of its parts afresh: BERT starts from a narrow normal distribution."""
     matrices = {name: value for name, value in get_state(module).items() if value.ndim == 2}
     fresh = {name: np.random.normal(0.0, std, value.shape) for name, value in matrices.items()}
     set_state(module, fresh, partial=True)

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutput, MaskedLMOutput
+from course_lib.models.hugging_face import check_config
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.encoder import ACTIVATIONS, Encoder
 from course_lib.tensorflow.fitting import Fittable
@@ -29,19 +30,28 @@ class BertEmbeddings(Portable, keras.layers.Layer):
 
     def __init__(self, config: BertConfig):
         super().__init__()
-        self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
-        self.token = embedding(config.vocab_size, config.d_model, config.init_std)
-        self.segment = embedding(config.n_segments, config.d_model, config.init_std)
-        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
-        self.norm = layer_norm(config.d_model, config.norm_eps)
+        self.config = config
+        self.token = embedding(config.vocab_size, config.d_embedding, config.init_std)
+        self.segment = None
+        if config.segment_table:
+            self.segment = embedding(config.n_segments, config.d_embedding, config.init_std)
+        self.position = LearnedPositions(config.d_embedding, config.max_len, config.init_std)
+        self.norm = layer_norm(config.d_embedding, config.norm_eps)
         self.dropout = keras.layers.Dropout(config.dropout)
 
     def call(self, ids, segments=None):
-        """ids and segments (B, T) -> (B, T, d_model)."""
-        ids = checked_ids("ids", ids, self.vocab_size)
-        segments = tf.zeros_like(ids) if segments is None else checked_ids("segments", segments, self.n_segments)
+        """ids and segments (B, T) -> (B, T, d_embedding)."""
+        ids = checked_ids("ids", ids, self.config.vocab_size)
+        segments = tf.zeros_like(ids) if segments is None else checked_ids("segments", segments, self.config.n_segments)
         check_segments(segments.shape, ids.shape)
-        return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
+        x = self.token(ids)
+        if self.segment is not None:
+            x = x + self.segment(segments)
+        return self.dropout(self.norm(self.add_positions(x, ids)))
+
+    def add_positions(self, x, ids):
+        """x (B, T, d_embedding) of the tokens ids (B, T) -> x + their positions' vectors; ValueError beyond max_len."""
+        return self.position(x)
 
 
 class BertModel(Checkpoint, Fittable, ExplicitMask, keras.Model):
@@ -56,15 +66,15 @@ class BertModel(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
     family = BERT
     architecture = "BertModel"
-    unused = ("head.", "classifier.", "qa_outputs.")
+    Embeddings, Encoder = BertEmbeddings, Encoder  # other members of the family have others
 
     def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
         super().__init__()
-        self.config = config
-        self.embeddings = BertEmbeddings(config)
-        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.config = check_config(config, self.family)
+        self.embeddings = self.Embeddings(config)
+        self.encoder = self.Encoder(**config.for_encoder, attention=attention)
         self.pooler = dense(config.d_model, config.d_model) if pooler else None
-        _initialise(self, config.init_std)
+        initialise(self, config.init_std)
 
     def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
         """Encode a batch.
@@ -98,9 +108,9 @@ class MaskedLMHead(Portable, keras.layers.Layer):
 
     def __init__(self, config: BertConfig):
         super().__init__()
-        self.transform = dense(config.d_model, config.d_model, config.init_std)
-        self.activation = ACTIVATIONS[config.activation]
-        self.norm = layer_norm(config.d_model, config.norm_eps)
+        self.transform = dense(config.d_model, config.d_embedding, config.init_std)
+        self.activation = ACTIVATIONS[config.head_activation]
+        self.norm = layer_norm(config.d_embedding, config.norm_eps)
         self.bias = self.add_weight(shape=(config.vocab_size,), initializer="zeros", name="bias")
 
     def call(self, x, table):
@@ -113,12 +123,12 @@ class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
     family = BERT
     architecture = "BertForMaskedLM"
-    unused = ("pooler.", "classifier.", "qa_outputs.")
+    Base = BertModel
 
     def __init__(self, config: BertConfig, attention=attention):
         super().__init__()
-        self.config = config
-        self.bert = BertModel(config, attention, pooler=False)
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=False)
         self.head = MaskedLMHead(config)
 
     def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
@@ -140,26 +150,36 @@ class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Mo
 
     family = BERT
     architecture = "BertForSequenceClassification"
-    unused = ("pooler.", "head.", "qa_outputs.")
+    Base = BertModel
 
     def __init__(self, config: BertConfig, attention=attention):
         super().__init__()
-        self.config = config
-        self.bert = BertModel(config, attention, pooler=config.pooling == "first")
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=config.pooler and config.pooling == "first")
         self.dropout = keras.layers.Dropout(config.head_dropout)
-        self.classifier = dense(config.d_model, config.n_classes, config.init_std)
+        self.classifier = self.make_classifier(config)
+
+    def make_classifier(self, config: BertConfig):
+        """What takes the vectors of texts (B, d_model) to logits (B, n_classes)."""
+        return dense(config.d_model, config.n_classes, config.init_std)
+
+    def classify(self, x):
+        """Vectors of texts (B, d_model) -> logits (B, n_classes)."""
+        return self.classifier(self.dropout(x))
 
     def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
         """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
         last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
-        if pooled is None:
+        if self.config.pooling == "mean":
             pooled = mean_pool(last_hidden, real_tokens(mask, lengths(last_hidden)[:2]))
-        return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
+        elif pooled is None:
+            pooled = last_hidden[:, 0]
+        return ClassifierOutput(self.classify(pooled), hidden, weights)
 
 
-def _initialise(model, std):
-    """Draw every linear layer afresh: the encoder's own start is Glorot's, BERT's is a narrow normal."""
+def initialise(module, std: float):
+    """Draw the matrices of a module and of its parts afresh: BERT starts from a narrow normal distribution."""
     start = keras.initializers.RandomNormal(stddev=std)
-    for layer in model._flatten_layers():
+    for layer in module._flatten_layers():  # embeddings start so by themselves
         if isinstance(layer, keras.layers.Dense):
             layer.kernel.assign(start(layer.kernel.shape))

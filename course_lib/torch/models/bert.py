@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutput, MaskedLMOutput
+from course_lib.models.hugging_face import check_config
 from course_lib.torch.attention import attention
 from course_lib.torch.encoder import ACTIVATIONS, Encoder
 from course_lib.torch.layers import checked_ids, mean_pool
@@ -19,22 +20,31 @@ class BertEmbeddings(nn.Module):
 
     def __init__(self, config: BertConfig):
         super().__init__()
-        self.vocab_size, self.n_segments = config.vocab_size, config.n_segments
-        self.token = nn.Embedding(config.vocab_size, config.d_model)
-        self.segment = nn.Embedding(config.n_segments, config.d_model)
-        self.position = LearnedPositions(config.d_model, config.max_len, config.init_std)
-        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.config = config
+        self.token = nn.Embedding(config.vocab_size, config.d_embedding)
+        self.segment = None
+        if config.segment_table:
+            self.segment = nn.Embedding(config.n_segments, config.d_embedding)
+        self.position = LearnedPositions(config.d_embedding, config.max_len, config.init_std)
+        self.norm = nn.LayerNorm(config.d_embedding, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, ids, segments=None):
-        """ids and segments (B, T) -> (B, T, d_model)."""
-        ids = checked_ids("ids", ids, self.vocab_size, device=self.token.weight.device)
+        """ids and segments (B, T) -> (B, T, d_embedding)."""
+        ids = checked_ids("ids", ids, self.config.vocab_size, device=self.token.weight.device)
         if segments is None:
             segments = torch.zeros_like(ids)
         else:
-            segments = checked_ids("segments", segments, self.n_segments, device=ids.device)
+            segments = checked_ids("segments", segments, self.config.n_segments, device=ids.device)
         check_segments(segments.shape, ids.shape)
-        return self.dropout(self.norm(self.position(self.token(ids) + self.segment(segments))))
+        x = self.token(ids)
+        if self.segment is not None:
+            x = x + self.segment(segments)
+        return self.dropout(self.norm(self.add_positions(x, ids)))
+
+    def add_positions(self, x, ids):
+        """x (B, T, d_embedding) of the tokens ids (B, T) -> x + their positions' vectors; ValueError beyond max_len."""
+        return self.position(x)
 
 
 class BertModel(Checkpoint, nn.Module):
@@ -49,15 +59,15 @@ class BertModel(Checkpoint, nn.Module):
 
     family = BERT
     architecture = "BertModel"
-    unused = ("head.", "classifier.", "qa_outputs.")
+    Embeddings, Encoder = BertEmbeddings, Encoder  # other members of the family have others
 
     def __init__(self, config: BertConfig, attention=attention, pooler: bool = True):
         super().__init__()
-        self.config = config
-        self.embeddings = BertEmbeddings(config)
-        self.encoder = Encoder(config.n_layers, config.block, attention)
+        self.config = check_config(config, self.family)
+        self.embeddings = self.Embeddings(config)
+        self.encoder = self.Encoder(**config.for_encoder, attention=attention)
         self.pooler = nn.Linear(config.d_model, config.d_model) if pooler else None
-        self.apply(lambda module: _initialise(module, config.init_std))
+        initialise(self, config.init_std)
 
     def forward(self, ids, mask=None, segments=None, return_layers=False):
         """Encode a batch.
@@ -91,11 +101,11 @@ class MaskedLMHead(nn.Module):
 
     def __init__(self, config: BertConfig):
         super().__init__()
-        self.transform = nn.Linear(config.d_model, config.d_model)
-        self.activation = ACTIVATIONS[config.activation]
-        self.norm = nn.LayerNorm(config.d_model, config.norm_eps)
+        self.transform = nn.Linear(config.d_model, config.d_embedding)
+        self.activation = ACTIVATIONS[config.head_activation]
+        self.norm = nn.LayerNorm(config.d_embedding, config.norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
-        self.apply(lambda module: _initialise(module, config.init_std))
+        initialise(self, config.init_std)
 
     def forward(self, x, table):
         """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
@@ -107,12 +117,12 @@ class BertForMaskedLM(Checkpoint, nn.Module):
 
     family = BERT
     architecture = "BertForMaskedLM"
-    unused = ("pooler.", "classifier.", "qa_outputs.")
+    Base = BertModel
 
     def __init__(self, config: BertConfig, attention=attention):
         super().__init__()
-        self.config = config
-        self.bert = BertModel(config, attention, pooler=False)
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=False)
         self.head = MaskedLMHead(config)
 
     def forward(self, ids, mask=None, segments=None, return_layers=False):
@@ -130,26 +140,38 @@ class BertForSequenceClassification(Checkpoint, nn.Module):
 
     family = BERT
     architecture = "BertForSequenceClassification"
-    unused = ("pooler.", "head.", "qa_outputs.")
+    Base = BertModel
 
     def __init__(self, config: BertConfig, attention=attention):
         super().__init__()
-        self.config = config
-        self.bert = BertModel(config, attention, pooler=config.pooling == "first")
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=config.pooler and config.pooling == "first")
         self.dropout = nn.Dropout(config.head_dropout)
-        self.classifier = nn.Linear(config.d_model, config.n_classes)
-        _initialise(self.classifier, config.init_std)
+        self.classifier = self.make_classifier(config)
+        initialise(self.classifier, config.init_std)
+
+    def make_classifier(self, config: BertConfig):
+        """What takes the vectors of texts (B, d_model) to logits (B, n_classes)."""
+        return nn.Linear(config.d_model, config.n_classes)
+
+    def classify(self, x):
+        """Vectors of texts (B, d_model) -> logits (B, n_classes)."""
+        return self.classifier(self.dropout(x))
 
     def forward(self, ids, mask=None, segments=None, return_layers=False):
         """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
         last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
-        if pooled is None:
+        if self.config.pooling == "mean":
             pooled = mean_pool(last_hidden, real_tokens(mask, last_hidden.shape[:2]))
-        return ClassifierOutput(self.classifier(self.dropout(pooled)), hidden, weights)
+        elif pooled is None:
+            pooled = last_hidden[:, 0]
+        return ClassifierOutput(self.classify(pooled), hidden, weights)
 
 
-def _initialise(module, std):
-    if isinstance(module, (nn.Linear, nn.Embedding)):
-        nn.init.normal_(module.weight, std=std)
-    if isinstance(module, nn.Linear):
-        nn.init.zeros_(module.bias)
+def initialise(module, std: float):
+    """Draw the matrices of a module and of its parts afresh: BERT starts from a narrow normal distribution."""
+    for part in module.modules():
+        if isinstance(part, (nn.Linear, nn.Embedding)):
+            nn.init.normal_(part.weight, std=std)
+        if isinstance(part, nn.Linear):
+            nn.init.zeros_(part.bias)

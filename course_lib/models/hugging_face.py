@@ -1,0 +1,124 @@
+"""The border between the configurations of BERT's family and config.json, the same for each of its members."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from course_lib.errors import UnsupportedConfigError
+
+# The members of the family: their model_type in a config.json, and how the names of their classes begin.
+MEMBERS = {"bert": "Bert", "roberta": "Roberta", "distilbert": "DistilBert", "albert": "Albert"}
+
+
+# Settings that are seldom set, and what they are when a config.json does not name them.
+_SELDOM = {"classifier_dropout": None, "problem_type": None, "classifier_pooling": "first", "pre_norm": False}
+
+
+class Border(NamedTuple):
+    """What the config.json of one member of the family says of ours."""
+
+    name: str  # for the messages
+    model_type: str
+    keys: Mapping[str, str]  # our field -> the key there
+    fixed: Mapping[str, Any]  # settings that change the computation, and the only value that ours computes
+    absent: Mapping[str, Any] = {}  # our field -> what an absent key stands for, where our default is another
+    without_key: tuple[str, ...] = ()  # our fields that it has no key for, since their values are fixed
+
+
+def read(kind, settings: dict):
+    """The configuration of class `kind` that the contents of a config.json describe.
+
+    Raises
+    ------
+    UnsupportedConfigError : not of this member of the family, or a setting that ours does not compute.
+    """
+    border = kind.border
+    model_type = settings.get("model_type")
+    if model_type is None and "source_vocab" in settings:
+        raise UnsupportedConfigError(
+            f"this config.json is no {border.name}'s but a translator's: load_translator opens it"
+        )
+    if model_type is None:
+        raise UnsupportedConfigError(
+            f'this config.json names no "model_type"; a {border.name}\'s says "{border.model_type}"'
+        )
+    for key, value in {"model_type": _type_of(border, settings.get("pre_norm")), **border.fixed}.items():
+        if settings.get(key) not in (None, value):
+            message = (
+                f"this config.json has {key}={settings[key]!r}; the course's {border.name} computes {value!r} only"
+            )
+            if key == "model_type" and isinstance(model_type, str) and model_type in MEMBERS:
+                message += f"; {MEMBERS[model_type]}Model and the other classes of that name open it"
+            raise UnsupportedConfigError(message)
+    known = {ours: settings[theirs] for ours, theirs in border.keys.items() if settings.get(theirs) is not None}
+    try:
+        if known.get("pooling") == "cls":  # the first token, by its name
+            known["pooling"] = "first"
+        labels, n_labels = settings.get("id2label"), settings.get("num_labels")
+        if labels and n_labels is not None and len(labels) < n_labels:
+            raise ValueError(f"id2label names {len(labels)} classes, but num_labels is {n_labels}")
+        known["n_classes"] = len(labels) if labels else 2 if n_labels is None else n_labels
+        known["labels"] = _labels(labels) if labels else None
+        return kind(**{**border.absent, **known})
+    except (ValueError, TypeError, AttributeError) as error:  # the last two: another kind of value
+        raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
+
+
+def write(config, architecture: str) -> dict:
+    """The contents of a config.json that `transformers` opens as the class `architecture`.
+
+    It has none of these models with `pre_norm`: another model_type tells it so.
+    """
+    settings = {theirs: getattr(config, ours) for ours, theirs in config.border.keys.items()}
+    names = dict(enumerate(config.labels or _nameless(config.n_classes)))
+    return {
+        "architectures": [architecture],
+        "model_type": _type_of(config.border, config.pre_norm),
+        "position_embedding_type": "absolute",
+        **{key: value for key, value in settings.items() if key not in _SELDOM or value != _SELDOM[key]},
+        "id2label": {str(i): name for i, name in names.items()},
+        "label2id": {name: i for i, name in names.items()},
+    }
+
+
+def reader_of(kind):
+    """`read_config` of a `Family`: (the contents of a config.json, the name of one of our classes) -> configuration."""
+
+    def read_config(settings: dict, architecture: str):
+        if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
+            # the others have no output matrix that could be tied
+            settings = {**settings, "tie_word_embeddings": True}
+        return read(kind, settings)
+
+    return read_config
+
+
+def check_config(config, family):
+    """The configuration; TypeError unless it is one of the family's."""
+    expected = family.config
+    border = getattr(config, "border", None)
+    if not isinstance(config, expected) or border.model_type != expected.border.model_type:
+        theirs = f"; {MEMBERS[border.model_type]}Model takes this one" if isinstance(border, Border) else ""
+        raise TypeError(f"a {family.name} is built of a {expected.__name__}, got {config!r}{theirs}")
+    return config
+
+
+def check_keys(kind) -> None:
+    """See that each field of a configuration has its key, so that a new one cannot be forgotten."""
+    unnamed = {f.name for f in fields(kind)} ^ {*kind.border.keys, *kind.border.without_key, "n_classes", "labels"}
+    assert not unnamed, unnamed
+
+
+def _type_of(border: Border, pre_norm) -> str:
+    return f"{border.model_type}-pre-norm" if pre_norm else border.model_type
+
+
+def _labels(id2label: dict) -> tuple[str, ...] | None:
+    """The names of the classes in order; None for those that `transformers` makes up, or where ids are left out."""
+    names = {int(i): str(name) for i, name in id2label.items()}
+    labels = tuple(names.get(i) for i in range(len(names)))
+    return None if None in labels or labels == _nameless(len(labels)) else labels
+
+
+def _nameless(n_classes: int) -> tuple[str, ...]:
+    return tuple(f"LABEL_{i}" for i in range(n_classes))
