@@ -48,6 +48,8 @@ class Masking:
     one), and the rest stays as it is; each is to be predicted. Without the last two the model would learn nothing about
     the tokens it sees, and would never see a text without [MASK] before it is fine-tuned.
 
+    Attributes are the parameters, and `is_special`, boolean (V,).
+
     Parameters
     ----------
     vocab_size, mask_id, pad_id : of the tokenizer
@@ -93,7 +95,7 @@ class Masking:
         self.share, self.masked, self.random = share, masked, random
         self._continues = continues
         self._ordinary = np.setdiff1d(np.arange(vocab_size), special)
-        self._is_special = np.isin(np.arange(vocab_size), special)
+        self.is_special = np.isin(np.arange(vocab_size), special)
 
     @classmethod
     def of(
@@ -142,7 +144,7 @@ class Masking:
 
     def _chosen(self, ids: np.ndarray, rounding: np.ndarray, choice: np.ndarray) -> np.ndarray:
         """Which tokens are to be blanks, boolean (B, T)."""
-        real = ~self._is_special[ids]
+        real = ~self.is_special[ids]
         inside = self._continues[ids]
         inside[:, :1] = False
         inside[:, 1:] &= real[:, :-1]  # what follows a special token begins a word, or the rest of one

@@ -1,10 +1,18 @@
 """What a new classifier has to beat: the largest class, and counts of words with logistic regression."""
 
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
 from course_lib._extras import needed
 
 with needed("lectures"):
+    from sklearn.base import BaseEstimator, TransformerMixin
     from sklearn.dummy import DummyClassifier
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import Pipeline, make_pipeline
@@ -36,6 +44,43 @@ def frozen_features() -> Pipeline:
     The features are brought to mean 0 and variance 1; cross-validation chooses the regularisation.
     """
     return make_pipeline(StandardScaler(), _tuned([c / 1000 for c in STRENGTHS]))
+
+
+def word_overlap() -> Pipeline:
+    """Logistic regression on the words that two texts share; `fit(pairs, labels)`, `predict(pairs)`.
+
+    A pair is a tuple of two texts, and its label says whether the second follows the first, for one: the baseline of
+    next-sentence prediction. It sees `SharedWords`; cross-validation chooses the regularisation.
+    """
+    return make_pipeline(SharedWords(), StandardScaler(), _tuned(STRENGTHS))
+
+
+class SharedWords(TransformerMixin, BaseEstimator):
+    """Pairs of texts as four numbers: `fit(pairs)`, `transform(pairs)`, float (N, 4).
+
+    The number of content words that both have (words in no list of English stop words, and numbers), that number as a
+    share of all content words of the two, the cosine of their TF-IDF vectors, and 1 where that is not 0. How frequent a
+    word is, the training texts say. Pairs are N tuples (first, second) of str.
+    """
+
+    def fit(self, pairs: Sequence[tuple[str, str]], labels=None) -> SharedWords:
+        """Count in how many of the texts each word stands."""
+        self.vectors_ = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
+        self.vectors_.fit([text for pair in pairs for text in pair])
+        return self
+
+    def transform(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        """The four numbers of each pair."""
+        words = [(_content(first), _content(second)) for first, second in pairs]
+        shared = np.array([len(first & second) for first, second in words])
+        either = np.array([len(first | second) for first, second in words])
+        sides = (self.vectors_.transform([pair[side] for pair in pairs]) for side in (0, 1))
+        cosine = np.asarray(next(sides).multiply(next(sides)).sum(axis=1)).ravel()  # the vectors have length 1
+        return np.stack([shared, shared / np.maximum(either, 1), cosine, cosine > 0], axis=1)
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.casefold())) - ENGLISH_STOP_WORDS
 
 
 def _tuned(strengths) -> GridSearchCV:

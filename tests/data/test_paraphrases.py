@@ -31,7 +31,7 @@ def real(corpus):
 def test_sentences_that_share_a_translation_are_a_group():
     found = groups(pairs_of(
         ("Llámalo.", "Call him."), ("No.", "No."), ("¡llámalo!", "Give him a ring."), ("Sí.", "Yes."),
-        ("Telefonéalo.", "Give him a ring."), ("Telefonéalo.", "Phone him up now."),
+        ("Telefonéalo.", "Give him a ring."), ("Telefonéalo.", "Phone him up now."), ("Sí.", "Yes!"),
     ))  # fmt: skip
     assert found == [
         Group(["Call him.", "Give him a ring."], "Llámalo.", found[0].family),
