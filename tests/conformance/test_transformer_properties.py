@@ -252,3 +252,17 @@ def test_a_compiled_step_serves_every_shape():
         expected = TENSORFLOW.call(model, source, target).logits
         assert_allclose(compiled(tf.constant(source), tf.constant(target)), expected, rtol=1e-4, atol=1e-5)
     assert len(traces) == 1
+
+
+def test_decoding_follows_an_attention_function_that_was_exchanged(backend):
+    """Also after the first call, for which TensorFlow traces the model."""
+    config, target = config_of("paper"), np.array([[1, 8, 3], [1, 5, 7]])
+    model = backend.make("Transformer", config, state=states.random_state(states.transformer(config)))
+    before = read(model.next_logits(SOURCE), target)
+    for layers, name in ((model.encoder, "attention"), (model.decoder, "self_attention"),
+                         (model.decoder, "cross_attention")):  # fmt: skip
+        getattr(layers.layers[-1], name).attention = functools.partial(backend.function("attention"), scale=3.0)
+        after = backend.call(model, SOURCE, target).logits
+        assert np.abs(after - before).max() > 1e-3
+        before = read(model.next_logits(SOURCE), target)
+        assert_allclose(before, after, **backend.tolerance)

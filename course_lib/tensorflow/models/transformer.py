@@ -111,10 +111,11 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
     def _compiled(self) -> dict:
         """The functions of decoding, each traced once, for all batches and lengths or for those of one.
 
-        What changes the weights, such as `enable_lora` and `quantize`, makes them anew.
+        What changes the weights, such as `enable_lora` and `quantize`, makes them anew, and so does another attention
+        function in a layer.
         """
-        (known, functions), weights = self._decoding, self.weights
-        if len(known) == len(weights) and all(map(operator.is_, known, weights)):
+        (known, functions), traced = self._decoding, [*self.weights, *self._attentions()]
+        if len(known) == len(traced) and all(map(operator.is_, known, traced)):
             return functions
 
         def encode(ids):
@@ -139,8 +140,15 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
             for length in (1, None):
                 signature = _ids(n_rows, length), self._state_of(n_rows)
                 functions["step", n_rows, length] = Traced(step, *signature)
-        vars(self)["_decoding"] = weights, functions
+        vars(self)["_decoding"] = traced, functions
         return functions
+
+    def _attentions(self):
+        """The attention functions of all layers, which a traced function holds as they were."""
+        heads = [layer.attention for layer in self.encoder.layers]
+        for layer in self.decoder.layers:
+            heads += [layer.self_attention, layer.cross_attention]
+        return [each.attention for each in heads]
 
     def _state_of(self, n_rows):
         """A TransformerState of the shapes of this many sentences, any number when None, and of any length."""
