@@ -18,7 +18,7 @@ import numpy as np
 from course_lib.data.cache import fetch
 from course_lib.data.registry import DataError, source_or_default
 from course_lib.data.splitting import same_text
-from course_lib.text.base import as_texts
+from course_lib.strings import as_texts
 
 CORPORA = {"rotten-tomatoes": "rotten_tomatoes", "imdb": "imdb"}
 """Our names of the corpora, and the CSV file's."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from course_lib.strings import as_texts
+
 if TYPE_CHECKING:
     from course_lib.data.sentence_pairs import Pairs
-from course_lib.text.base import as_texts
 
 
 def same_text(text: str) -> str:

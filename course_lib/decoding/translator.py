@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from course_lib.checkpoints.folders import SHIPPED as SHIPPED
+from course_lib.checkpoints.folders import find_translator
 from course_lib.checkpoints.weights import CheckpointError, match, read_checkpoint, write_checkpoint
 from course_lib.checks import check_count
 from course_lib.decoding.search import beam_search
 from course_lib.files import replacing
-from course_lib.models.transformer import SHIPPED as SHIPPED
-from course_lib.models.transformer import TransformerConfig, find, read_config, write_config
+from course_lib.models.transformer import TransformerConfig, read_config, write_config
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.padding import padded
 
@@ -127,7 +128,7 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
     FileNotFoundError : a folder that lacks a file.
     CheckpointError : a damaged file, settings that are not a Transformer's, a vocabulary that is not the model's.
     """
-    folder = find(name_or_folder)
+    folder = find_translator(name_or_folder)
     settings, weights = read_checkpoint(folder)
     try:
         config = read_config(settings)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from course_lib.checkpoints.folders import find_checkpoint as find
 from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_choice, check_heads
@@ -240,13 +241,6 @@ class ClassifierOutput(NamedTuple):
     logits: Any  # (B, n_classes)
     hidden: tuple | None
     weights: tuple | None
-
-
-def find(name_or_folder, source=None):
-    """The folder of a checkpoint: one that is there, or one of the data registry's by its name."""
-    from course_lib.data import resolve  # here, so that the library needs NumPy alone until somebody loads
-
-    return resolve(name_or_folder, source)
 
 
 BERT = Family(

@@ -1,9 +1,9 @@
 """The Transformer of encoder and decoder: its sizes, what it returns, and what a folder of it holds."""
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from course_lib.checkpoints.folders import find_translator as find
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_choice, check_even, check_heads
 from course_lib.errors import CheckpointError
@@ -136,10 +136,6 @@ class TransformerState(NamedTuple):
     caches: tuple  # a LayerCache for each layer
 
 
-# the translators that come with the library, a folder each; a README beside the weights says how they were made
-SHIPPED = Path(__file__).parent.parent / "pretrained"
-
-
 def read_config(settings: dict, architecture: str = "Transformer") -> TransformerConfig:
     """The configuration that a config.json describes; CheckpointError for one that is not a Transformer's."""
     if kind := settings.get("model_type"):
@@ -155,33 +151,6 @@ def read_config(settings: dict, architecture: str = "Transformer") -> Transforme
 def write_config(config: TransformerConfig, architecture: str = "Transformer") -> dict:
     """The contents of a config.json: the fields of the configuration."""
     return asdict(config)
-
-
-def find(name_or_folder: str | Path, source: str | None = None) -> Path:
-    """The folder of a translator: one that is there, or one that ships, by its name.
-
-    Raises
-    ------
-    UnknownNameError : neither a name nor a folder.
-    ValueError : no such source.
-    FileNotFoundError : a folder that is no translator, but has the name of one that ships.
-    """
-    from course_lib.data.registry import UnknownNameError, source_or_default  # here: until then NumPy is enough
-
-    source_or_default(source)  # what ships has one source, but a word that is none is a mistake here, too
-    shipped = {path.parent.name: path.parent for path in SHIPPED.glob("*/config.json")}
-    folder = Path(name_or_folder)
-    if not folder.is_dir():
-        folder = shipped.get(str(name_or_folder), folder)
-    elif str(name_or_folder) in shipped and not (folder / "config.json").is_file():
-        raise FileNotFoundError(
-            f"the folder {folder} here is no translator, it holds no config.json, but it has the name of one that "
-            "ships: rename it, or work in another folder"
-        )
-    if not folder.is_dir():
-        names = ", ".join(sorted(shipped)) or "those that ship, of which there is none here"
-        raise UnknownNameError(f"there is no translator {str(name_or_folder)!r}: give a folder, or one of {names}")
-    return folder
 
 
 TRANSFORMER = Family("Transformer", read_config, write_config, find)

@@ -1,25 +1,9 @@
 """What the tokenizers take: one text or a sequence of them, every one a str that can be written as UTF-8."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-
-def as_texts(texts: str | Iterable[str], name: str = "texts") -> list[str]:
-    """The texts as a list, a single one as a list of one.
-
-    Raises
-    ------
-    TypeError : something that is neither a str nor several of them.
-    """
-    if isinstance(texts, str):
-        return [texts]
-    if not isinstance(texts, Iterable):
-        raise TypeError(f"{name} must be a str or a sequence of them, not a {type(texts).__name__}")
-    texts = list(texts)
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{index}] is a {type(text).__name__}, not a str")
-    return texts
+from course_lib.strings import as_texts as as_texts
 
 
 def tokenized(function: Callable[[Sequence], Any], batch: Sequence, **texts: Sequence[str]) -> Any:

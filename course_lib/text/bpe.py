@@ -15,7 +15,8 @@ from tokenizers import Tokenizer as FastTokenizer
 
 from course_lib.checks import check_count
 from course_lib.files import replacing
-from course_lib.text.base import as_texts, tokenized
+from course_lib.strings import as_texts
+from course_lib.text.base import tokenized
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[START]", "[END]")
 """Their ids are 0, 1, 2 and 3."""

@@ -19,7 +19,8 @@ from tokenizers import Tokenizer as FastTokenizer
 
 from course_lib.data import resolve
 from course_lib.files import read_whole, replacing
-from course_lib.text.base import as_texts, tokenized
+from course_lib.strings import as_texts
+from course_lib.text.base import tokenized
 from course_lib.text.vocabulary import SPECIAL_TOKENS, assembled, learned
 
 # the settings of a tokenizer_config.json, and what tokenizer.json calls them

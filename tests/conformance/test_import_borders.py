@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,28 @@ def imports(path):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             yield node.module
+
+
+def folders_imported():
+    """Each folder and file at the top of the library -> those that it imports, also inside functions."""
+    found = {}
+    for path in ROOT.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        modules = (module.split(".") for module in imports(path) if module.startswith("course_lib."))
+        found.setdefault(parts[0], set()).update(module[1] for module in modules)
+    return {name: others - {name} for name, others in found.items()}
+
+
+def test_no_two_folders_import_each_other():
+    """Not even by a third: what a folder needs can be read before it."""
+    graph = folders_imported()
+    assert {"checks", "models"} <= graph["torch"] and "data" in graph["text"], "the graph has lost its edges"
+    TopologicalSorter(graph).prepare()  # CycleError names the folders
+
+
+def test_models_know_no_folders():
+    """What a model is does not depend on where its files lie."""
+    assert not folders_imported()["models"] & {"data", "text", "decoding", "training"}
 
 
 @pytest.mark.parametrize("name, foreign", [

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from course_lib import data
+from course_lib.checkpoints import folders
 from course_lib.checkpoints.weights import CheckpointError
 from course_lib.data.registry import UnknownNameError
 from course_lib.decoding import translator as translate
 from course_lib.decoding.search import beam_search, greedy
 from course_lib.decoding.translator import Translator, save_translator
-from course_lib.models import transformer as models
 from course_lib.models.bert import BertConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.text.bpe import BytePairEncoding
@@ -333,7 +333,7 @@ def test_a_loaded_model_has_no_dropout(training_backend, tmp_path, tokenizers):
 @pytest.fixture
 def shipping(monkeypatch, tmp_path, folder):
     """The place of what ships, with two translators, a file, and a folder of a training that is not over."""
-    monkeypatch.setattr(models, "SHIPPED", tmp_path / "translators")
+    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "translators")
     for name in ("b-to-c", "a-to-b"):
         shutil.copytree(folder, tmp_path / "translators" / name)
     (tmp_path / "translators" / "not-yet" / "training").mkdir(parents=True)
@@ -381,7 +381,7 @@ def test_an_unknown_name_lists_what_ships(backend, shipping):
 
 @pytest.mark.parametrize("exists", [True, False])
 def test_an_unknown_name_when_nothing_ships(backend, tmp_path, monkeypatch, exists):
-    monkeypatch.setattr(models, "SHIPPED", tmp_path / "translators")
+    monkeypatch.setattr(folders, "SHIPPED", tmp_path / "translators")
     if exists:
         (tmp_path / "translators").mkdir()
     with pytest.raises(FileNotFoundError, match="there is no translator 'x-to-y': give a folder"):
