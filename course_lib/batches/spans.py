@@ -15,7 +15,7 @@ import numpy as np
 
 from course_lib.batches.texts import Batches
 from course_lib.checks import check_count
-from course_lib.text.base import as_texts
+from course_lib.strings import as_texts
 from course_lib.text.offsets import locate
 
 

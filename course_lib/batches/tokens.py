@@ -12,7 +12,8 @@ import numpy as np
 
 from course_lib.batches.texts import IGNORED
 from course_lib.checks import check_count
-from course_lib.text.base import as_texts, tokenized
+from course_lib.strings import as_texts
+from course_lib.text.base import tokenized
 
 OUTSIDE = "O"
 """The tag of a word that belongs to no entity, and of one that no token stands for."""

@@ -14,7 +14,7 @@ import numpy as np
 from course_lib.checks import check_count
 from course_lib.data.sentence_pairs import Pairs
 from course_lib.data.splitting import LARGEST_FAMILY, families, same_text
-from course_lib.text.base import as_texts
+from course_lib.strings import as_texts
 
 _SHORT = {"can't": "can not", "cannot": "can not", "won't": "will not", "n't": " not", "'re": " are", "'m": " am"}
 _SHORT |= {"'ll": " will", "'ve": " have", "'s": " is", "'d": " would"}  # "Tom's car" becomes no worse by it

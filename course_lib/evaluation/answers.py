@@ -15,7 +15,7 @@ import numpy as np
 
 from course_lib.checks import check_choice
 from course_lib.evaluation.estimate import Estimate, bootstrap
-from course_lib.text.base import as_texts
+from course_lib.strings import as_texts
 
 VERSIONS = ("1.1", "2.0")
 

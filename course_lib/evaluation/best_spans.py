@@ -12,7 +12,7 @@ import numpy as np
 
 from course_lib.batches.spans import Windows, characters, windows_of
 from course_lib.checks import check_count
-from course_lib.text.base import as_texts
+from course_lib.strings import as_texts
 
 
 class Span(NamedTuple):

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.checks import check_count
-from course_lib.text.base import as_texts, tokenized
+from course_lib.strings import as_texts
+from course_lib.text.base import tokenized
 
 
 class Located(NamedTuple):
