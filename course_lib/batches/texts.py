@@ -1,7 +1,7 @@
 """Batches of single texts for training and prediction: those of similar length together, little padding."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -90,6 +90,87 @@ class Batches(Sequence):
         return (self[i] for i in range(len(self)))
 
 
+class TextBatches(Sequence):
+    """One epoch of labelled texts in the batches of `Batches`, for classification; `epoch(e)` gives the others.
+
+    Parameters
+    ----------
+    sequences : N integer arrays of shape (length,)
+    labels : integers, shape (N,), IGNORED for none
+    batch_size, pad_id, multiple : as for `Batches`
+    seed : of the order, or None: sorted by length, for validation
+    epoch : which one, counted from 0; each has an order of its own, that of `epochs_of`
+    segments : N integer arrays of the same lengths, for texts of several parts; None for none
+
+    Raises
+    ------
+    ValueError : as for `Batches`; not one label for each text, not one segment for each token.
+    TypeError : labels, ids or segments that are not integers.
+    """
+
+    def __init__(
+        self,
+        sequences: Sequence[np.ndarray],
+        labels,
+        batch_size: int = 32,
+        seed: int | None = 0,
+        epoch: int = 0,
+        pad_id: int = 0,
+        multiple: int = 1,
+        segments: Sequence[np.ndarray] | None = None,
+    ):
+        self._arguments = (sequences, labels, batch_size, seed, epoch, pad_id, multiple, segments)
+        order = None if seed is None else 1000 * seed + epoch
+        self._batches, self.pad_id = Batches(sequences, batch_size, order, pad_id, multiple), pad_id
+        self.labels = self._check_labels(labels)
+        self.segments = None if segments is None else self._beside("segments", segments)
+
+    def epoch(self, epoch: int) -> Self:
+        """The batches of another epoch of the same texts; ValueError for a negative one."""
+        check_count("epoch", epoch, 0)
+        first, rest = self._arguments[:4], self._arguments[5:]
+        return type(self)(*first, epoch, *rest)
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __getitem__(self, i: int) -> TextBatch:
+        ids, rows = self._batches[i]
+        segments = None if self.segments is None else self._stacked(self.segments, rows, 0)
+        return TextBatch(ids, segments, self.labels[rows])
+
+    def __iter__(self) -> Iterator[TextBatch]:
+        return (self[i] for i in range(len(self)))
+
+    def _check_labels(self, labels):
+        return check_labels_of(self._batches.sequences, labels)
+
+    def _beside(self, name: str, values) -> Sequence[np.ndarray]:
+        """N arrays beside those of the ids, of the same lengths."""
+        values = positional(name, values)
+        ours, theirs = (lengths_of(n, v) for n, v in (("sequences", self._batches.sequences), (name, values)))
+        if len(ours) != len(theirs) or (ours != theirs).any():
+            raise ValueError(f"{name} must be as many arrays as sequences, each of the same length as its sequence")
+        return values
+
+    def _stacked(self, values, rows, fill: int) -> np.ndarray:
+        return stacked([values[row] for row in rows], fill, self._batches.multiple)
+
+
+class TokenBatches(TextBatches):
+    """One epoch of texts whose tokens have labels; arguments and errors as for `TextBatches`.
+
+    `labels` are N integer arrays of the lengths of the sequences, IGNORED where none counts. There are no segments.
+    """
+
+    def __getitem__(self, i: int) -> TokenBatch:
+        ids, rows = self._batches[i]
+        return TokenBatch(ids, self._stacked(self.labels, rows, IGNORED))
+
+    def _check_labels(self, labels):
+        return self._beside("labels", labels)
+
+
 def epochs_of(
     sequences: Sequence[np.ndarray], epochs: int, batch_size: int, seed: int, pad_id: int = 0
 ) -> list[Batches]:
@@ -114,15 +195,21 @@ def check_examples(sequences: Sequence[np.ndarray], labels, n_classes: int) -> n
     """
     if len(positional("sequences", sequences)) == 0:
         raise ValueError("there must be at least one sequence to train on")
+    labels = check_labels_of(sequences, labels, f", 0 ... {n_classes - 1}")
+    if labels.size and not 0 <= labels.min() <= labels.max() < n_classes:
+        raise ValueError(f"labels must lie in 0 ... {n_classes - 1}, got {labels.min()} to {labels.max()}")
+    return labels
+
+
+def check_labels_of(sequences: Sequence[np.ndarray], labels, which: str = "") -> np.ndarray:
+    """The labels as an int64 array (N,), one for each sequence; ValueError and TypeError as for `check_examples`."""
     labels = np.asarray(labels)
     if not np.issubdtype(labels.dtype, np.integer):
-        raise TypeError(f"labels must be integers, 0 ... {n_classes - 1}, got {labels.dtype}")
+        raise TypeError(f"labels must be integers{which}, got {labels.dtype}")
     if labels.shape != (len(sequences),):
         raise ValueError(
             f"there are {len(sequences)} sequences, so labels must have shape ({len(sequences)},), got {labels.shape}"
         )
-    if labels.size and not 0 <= labels.min() <= labels.max() < n_classes:
-        raise ValueError(f"labels must lie in 0 ... {n_classes - 1}, got {labels.min()} to {labels.max()}")
     return labels.astype(np.int64)
 
 

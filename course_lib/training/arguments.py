@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from course_lib.checkpoints.weights import CheckpointError
-from course_lib.checks import check_ids
 
 KERAS_OWN = ("name", "trainable", "dtype")  # arguments of every layer; the second of two models has another name
 
@@ -55,19 +54,37 @@ def n_classes_of(model, no_classifiers: tuple = ()) -> int:
     return n_classes
 
 
+def takes(model, argument: str) -> bool:
+    """Whether the call of a model has an argument of this name."""
+    model = getattr(model, "_orig_mod", model)  # of `torch.compile`
+    call = getattr(model, "forward", None) or getattr(model, "call", None) or model
+    return argument in inspect.signature(call).parameters
+
+
 def vocabularies_of(model) -> tuple[int | None, int | None]:
     """How many different tokens a model's source and target have; None where it does not say."""
     settings = settings_of(model)
     return settings.get("source_vocab"), settings.get("target_vocab")
 
 
-def fingerprint(batches, found: int = 0) -> int:
-    """A number that other batches, whose first two parts count, do not have; goes on from `found`.
+class Group(tuple):
+    """The batches whose gradients are added up for one update."""
 
-    Integers of different kinds are the same numbers: source ids (B, S) and target ids (B, T) of any type.
+
+def fingerprint(batches, found: int = 0) -> int:
+    """A number that other batches do not have; goes on from `found`.
+
+    Of a batch the first two parts count, or of a named tuple all but `rows`, which are places and not data. Integers
+    of different kinds are the same numbers: source ids (B, S) and target ids (B, T) of any type.
     """
     for batch in batches:
-        for part in batch[:2]:
+        if isinstance(batch, Group):
+            found = fingerprint(batch, found)
+            continue
+        names = getattr(batch, "_fields", None)
+        parts = batch[:2] if names is None else [p for p, name in zip(batch, names, strict=True) if name != "rows"]
+        for part in parts:
+            part = np.zeros(0) if part is None else part  # as the segments of single texts
             part = np.asarray(part.cpu() if hasattr(part, "detach") else part)  # PyTorch's, on any device
             part = np.ascontiguousarray(part, dtype=np.int64 if part.dtype.kind in "iu" else None)
             found = zlib.crc32(part, zlib.crc32(str(part.shape).encode(), found))
@@ -191,10 +208,8 @@ def _int64(ids):
     return ids.astype(np.int64, copy=False) if isinstance(ids, np.ndarray) else ids
 
 
-def check_validation(batches, pad_id: int, max_len=None, patience=None, sizes=(None, None)) -> int | None:
+def check_validation(batches, objective, model, patience=None) -> int | None:
     """Check held-out batches before the training begins; None is none, in which case there must be no `patience`.
-
-    `sizes`: how many different tokens the source and the target have; None is unknown.
 
     Returns
     -------
@@ -203,8 +218,8 @@ def check_validation(batches, pad_id: int, max_len=None, patience=None, sizes=(N
     Raises
     ------
     TypeError : no sequence of batches, or one that is used up after the first validation; what is no ids.
-    ValueError : no batch, another padding id than the model's, a sequence over its `max_len`, an id outside of the
-        vocabulary, or no target token.
+    ValueError : no batch, another padding id than the model's, nothing that the objective counts, or what else it
+        refuses, such as ids outside of the vocabulary.
     """
     if batches is None:
         if patience is not None:
@@ -217,23 +232,12 @@ def check_validation(batches, pad_id: int, max_len=None, patience=None, sizes=(N
         )
     if hasattr(batches, "__len__") and len(batches) == 0:
         raise ValueError("validation has no batches; give None to have none")
-    check_padding(batches, pad_id)
-    found, any_token = 0, False
-    for i, batch in enumerate(batches):
-        source, target = pair_of(f"batch {i} of validation", batch)
-        longest = max(source.shape[1], target.shape[1] - 1)
-        if max_len is not None and longest > max_len:
-            raise ValueError(
-                f"batch {i} of validation has a sequence of {longest} tokens, over the maximum of {max_len}; truncate "
-                "or split it"
-            )
-        for side, ids, size in (("source", source, sizes[0]), ("target", target, sizes[1])):
-            ids = np.asarray(ids.cpu() if hasattr(ids, "cpu") else ids)
-            if size is not None and ids.size:
-                name = f"the {side} of batch {i} of validation"
-                check_ids(name, ids.shape, True, int(ids.min()), int(ids.max()), size)
-        any_token = any_token or bool((ids[:, 1:] != pad_id).any())
+    found, counts = 0, np.zeros(1, dtype=np.int64)
+    for i, batch in enumerate(objective.padded_alike(model, batches)):
+        name = f"batch {i} of validation"
+        counts = counts + objective.read(model, name, batch).counts
+        objective.check_held_out(model, name, batch)
         found = fingerprint([batch], found)
-    if not any_token:
-        raise ValueError("validation has no target token besides padding")
+    if not counts.all():
+        raise ValueError(f"validation has no {objective.counted}")
     return found

@@ -1,6 +1,7 @@
 """A training under way: its place in the data, what it measured, and what ends it. The loop itself is the caller's.
 
-This one fits a line; `train` of each framework's `training.next_token` is written alike.
+This one fits a line; `train` of each framework's `training.loop`, which serves every task of the course, is written
+alike. For a model of your own that one will do: its documentation has an example.
 
 >>> import numpy as np
 >>> from course_lib.training.bar import Bar
@@ -29,12 +30,13 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from course_lib.training.arguments import check_padding, fingerprint
+from course_lib.training.arguments import Group, check_padding, fingerprint
 from course_lib.training.divergence import REMEDIES, Losses
-from course_lib.training.history import Evaluation, History, Validation
+from course_lib.training.history import Evaluation, History, JointEvaluation, as_validation, validation_of
 from course_lib.training.interruption import Interruption
 from course_lib.training.limits import Limits
 
@@ -47,6 +49,7 @@ class Epochs:
     batches : epoch (counted from 0) -> its batches, a sequence; the same epoch must give the same batches again. Or
         something whose method `epoch` does that
     pad_id : what the model takes for padding; batches that say otherwise are refused. None is unknown
+    accumulate : how many batches make an update; with more than one, a call gives them in groups
 
     Raises
     ------
@@ -54,9 +57,9 @@ class Epochs:
     ValueError : in a call, an epoch without batches, or with another padding.
     """
 
-    def __init__(self, batches, pad_id: int | None = None):
+    def __init__(self, batches, pad_id: int | None = None, accumulate: int = 1):
         self.batches = batches if callable(batches) else getattr(batches, "epoch", None)
-        self.pad_id = pad_id
+        self.pad_id, self.accumulate = pad_id, accumulate
         if not callable(self.batches):
             raise TypeError(
                 "batches must be a function of the epoch, such as `PairBatches(...).epoch`, got "
@@ -71,7 +74,21 @@ class Epochs:
             raise ValueError(f"epoch {epoch} has no batches; are there any examples?")
         if self.pad_id is not None:
             check_padding(batches, self.pad_id)
-        return batches
+        return batches if self.accumulate == 1 else Groups(batches, self.accumulate)
+
+
+class Groups(Sequence):
+    """An epoch's batches in groups of `size`, each of which makes one update; the last one may have fewer."""
+
+    def __init__(self, batches: Sequence, size: int):
+        self.batches, self.size = batches, size
+
+    def __len__(self) -> int:
+        return -(-len(self.batches) // self.size)
+
+    def __getitem__(self, i: int) -> Group:
+        first = range(len(self))[i] * self.size  # of a negative i too
+        return Group(self.batches[k] for k in range(first, min(first + self.size, len(self.batches))))
 
 
 class Stopwatch:
@@ -101,7 +118,7 @@ class Run:
 
     Parameters
     ----------
-    batches, pad_id : the data, as for `Epochs`; errors as there
+    batches, pad_id, accumulate : the data, as for `Epochs`; errors as there
     limits : what ends it
     clock : what counts the seconds; `time.process_time` counts those of the processor instead
     """
@@ -112,9 +129,10 @@ class Run:
         limits: Limits,
         clock: Callable[[], float] = time.perf_counter,
         pad_id: int | None = None,
+        accumulate: int = 1,
     ):
-        self.batches, self.limits = Epochs(batches, pad_id), limits
-        self.step = self.epoch = self.position = 0  # position: batches of this epoch that are done
+        self.batches, self.limits = Epochs(batches, pad_id, accumulate), limits
+        self.step = self.epoch = self.position = 0  # position: batches, or groups of them, of this epoch that are done
         self.batch, self.n_batches, self.epoch_ended = None, None, False
         self.losses, self.tokens, self.seconds, self.validation = Losses(), [], [], []
         self.best, self.best_weights = None, {}
@@ -148,6 +166,22 @@ class Run:
         """The name of the batch under way."""
         return f"batch {self.position} of epoch {self.epoch}"
 
+    def group(self) -> list[tuple[str, Any]]:
+        """The batches of the update under way, each with its name."""
+        if not isinstance(self.batch, Group):
+            return [(self.place(), self.batch)]
+        first = self.position * self.batches.accumulate
+        return [(f"batch {first + i} of epoch {self.epoch}", batch) for i, batch in enumerate(self.batch)]
+
+    def coming(self) -> tuple[str, Any] | None:
+        """The batch that the run will begin with, and its name, to see what batches look like; None when it is over."""
+        self._look_at_limits()
+        if self.stopped_by is not None:
+            return None
+        batch = self.batches(self.epoch)[self.position]
+        first = self.position * self.batches.accumulate
+        return f"batch {first} of epoch {self.epoch}", batch[0] if isinstance(batch, Group) else batch
+
     def record(self, loss, n_tokens: int) -> None:
         """Report the loss of the update made with the last batch, a mean over `n_tokens`: a number, or a tensor."""
         self.losses.append(loss, self.kept())
@@ -174,9 +208,9 @@ class Run:
         over = self.epoch_ended if every is None else self.step % every == 0
         return over or self.stopped_by not in (None, "interrupt")
 
-    def validated(self, found: Evaluation, weights: Callable[[], dict[str, np.ndarray]]) -> None:
+    def validated(self, found: Evaluation | JointEvaluation, weights: Callable[[], dict[str, np.ndarray]]) -> None:
         """Report a validation; `weights()` gives the model's, which are kept when they are the best so far."""
-        look = Validation(self.step, self.seconds[-1], float(found.nll), float(found.accuracy))
+        look = validation_of(self.step, self.seconds[-1], found)
         self.validation.append(look)
         if not math.isfinite(look.nll):
             text = f"the validation after update {self.step} is {look.nll}, which is never the best; {REMEDIES}"
@@ -211,9 +245,9 @@ class Run:
         self.stopwatch.before = facts["elapsed"]
         self.losses = Losses(arrays["loss"].tolist())
         self.tokens, self.seconds = arrays["tokens"].tolist(), arrays["seconds"].tolist()
-        self.validation = [Validation(*look) for look in facts["validation"]]
-        if facts["best"] and math.isfinite(Validation(*facts["best"]).nll):
-            self.best = Validation(*facts["best"])
+        self.validation = [as_validation(look) for look in facts["validation"]]
+        if facts["best"] and math.isfinite(as_validation(facts["best"]).nll):
+            self.best = as_validation(facts["best"])
             self.best_weights = {n.removeprefix("best."): v for n, v in arrays.items() if n.startswith("best.")}
         self._look_at_limits()
 

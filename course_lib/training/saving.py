@@ -16,6 +16,7 @@ from course_lib.training.divergence import check_weights
 from course_lib.training.resume import alone_in, part, prepare_folder, read_training, write_training
 
 VALIDATION = "the checksum of validation"  # the name of a setting
+EARLIER = {"objective": "translation", "accumulate": 1, "optimizer": None}  # what files mean that do not say it
 
 
 class Saving:
@@ -142,7 +143,7 @@ class Saving:
                 "had, or use another folder"
             )
         for name, value in self.settings.items():
-            self._check_same(name, saved.get(name, value), value)  # earlier versions kept fewer of them
+            self._check_same(name, saved.get(name, EARLIER.get(name, value)), value)  # earlier versions kept fewer
         self.settings = saved | self.settings
 
     def _check_same(self, name: str, saved, value) -> None:

@@ -30,7 +30,8 @@ def training(library):
 def looks(monkeypatch, library, values):
     """Validations that say these values, whatever the model is."""
     values = iter(values)
-    monkeypatch.setattr(training(library), "evaluate", lambda *_: Evaluation(1, next(values), 0.0))
+    loop = importlib.import_module(f"course_lib.{library}.training.loop")
+    monkeypatch.setattr(loop, "evaluate", lambda *_: Evaluation(1, next(values), 0.0))
 
 
 @pytest.mark.parametrize(("library", "bad"), [("torch", NAN), ("torch", math.inf), ("tensorflow", NAN)])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-import course_lib.tensorflow.training.next_token
-import course_lib.torch.training.next_token
+import course_lib.tensorflow.training.loop
+import course_lib.torch.training.loop
 import course_lib.training.run
 from course_lib.checkpoints.weights import CheckpointError
 from course_lib.training.bar import Bar
@@ -93,6 +93,6 @@ def test_an_end_is_needed(limits):
 
 
 def test_both_frameworks_loops_stand_on_one_screen():
-    for module in (course_lib.torch.training.next_token, course_lib.tensorflow.training.next_token):
+    for module in (course_lib.torch.training.loop, course_lib.tensorflow.training.loop):
         source = inspect.getsource(module.train)
         assert source[source.rindex('"""') :].count("\n") <= 50

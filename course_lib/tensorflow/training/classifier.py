@@ -13,12 +13,12 @@ from course_lib.masks import padding_mask
 from course_lib.tensorflow.layers import at_least_float32, mean_pool
 from course_lib.tensorflow.models.bert import BertForMaskedLM, BertModel
 from course_lib.tensorflow.serialization import serializable
+from course_lib.tensorflow.training.common import check_model
 from course_lib.text.padding import positional
 from course_lib.training.arguments import (
     check_fraction,
     check_lengths,
     check_max_norm,
-    check_parameters,
     check_positive_or_zero,
     max_len_of,
     n_classes_of,
@@ -166,6 +166,10 @@ def train(
 ):
     """Train a classifier in place, on the same batches in the same order as PyTorch's `train`.
 
+    Here by `compile` and `fit`, as one who knows Keras would: its callbacks, metrics and schedules can be added by who
+    copies this. `training.loop` with `objectives.classification()` and the same optimizer takes the same path, and has
+    validation, accumulation and resumption besides.
+
     Parameters
     ----------
     model : a `BertForSequenceClassification`, or another model with its call and its logits
@@ -225,13 +229,6 @@ def embed(model, sequences, batch_size: int = 64, progress: bool = False):
     sequences : N arrays of token ids, shape (length,)
     """
     return _run(MeanVector(model), sequences, batch_size, progress)
-
-
-def check_model(model) -> None:
-    """Check a model before it is trained; ValueError for weights in float16, or none to train."""
-    remedy = 'build the model with dtype="mixed_float16", which computes in float16 and keeps the weights in float32'
-    weights = model.trainable_variables
-    check_parameters(len(weights), any(weight.dtype == "float16" for weight in weights), remedy)
 
 
 def _run(model, sequences, batch_size, progress):

@@ -1,4 +1,4 @@
-"""Fine-tuning a BERT classifier in PyTorch: an explicit loop over batches, and prediction."""
+"""Fine-tuning a BERT classifier in PyTorch by the loop of `training.loop`, and prediction."""
 
 import numpy as np
 import torch
@@ -6,23 +6,22 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from course_lib.batches.texts import Batches, check_examples, epochs_of
+from course_lib.batches.texts import Batches, TextBatches, check_examples, epochs_of
 from course_lib.checks import check_count
 from course_lib.masks import padding_mask
 from course_lib.text.padding import positional
 from course_lib.torch.layers import at_least_float32, evaluating, mean_pool, tensor_of
 from course_lib.torch.models.bert import BertForMaskedLM, BertModel
-from course_lib.torch.state import get_state
+from course_lib.torch.training import loop, objectives
+from course_lib.torch.training.common import check_model, device_of, recasting
 from course_lib.training.arguments import (
     check_fraction,
     check_lengths,
     check_max_norm,
-    check_parameters,
     check_positive_or_zero,
     max_len_of,
     n_classes_of,
 )
-from course_lib.training.divergence import Losses, check_weights
 from course_lib.training.schedules import warmup_then_linear_decay
 
 NO_CLASSIFIERS = (BertModel, BertForMaskedLM)
@@ -104,29 +103,25 @@ def train(
     check_max_norm(max_norm)
     sequences = positional("sequences", sequences)
     labels = check_examples(sequences, labels, n_classes_of(model, NO_CLASSIFIERS))
-    passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)
+    n_steps = sum(map(len, epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)))
     check_lengths(sequences, max_len_of(model))
-    n_steps = sum(map(len, passes))
     optimizer, schedule = make_optimizer(model, n_steps, lr, warmup, weight_decay)
-    torch.manual_seed(seed)
-    model.train()
-    losses = Losses()
-    try:
-        with tqdm(total=n_steps, disable=not progress, unit="batch") as bar:
-            for batches in passes:
-                for ids, rows in batches:
-                    losses.append(train_step(model, optimizer, ids, labels[rows], max_norm))
-                    schedule.step()
-                    bar.update()
-        found = losses.numbers()
-        check_weights(get_state(model))
-        return found
-    finally:
-        model.eval()
+    history = loop.train(
+        model,
+        TextBatches(sequences, labels, batch_size, seed, pad_id=model.config.pad_id),
+        objectives.classification(),
+        rate=lambda step: lr * schedule.lr_lambdas[0](step),
+        optimizer=optimizer,
+        max_norm=max_norm,
+        epochs=epochs,
+        seed=seed,
+        progress=progress,
+    )
+    return history.loss
 
 
 def train_step(model, optimizer, ids, labels, max_norm: float | None = 1.0):
-    """One update from one batch: forward, loss, backward, clip, step. ids (B, T), labels (B,) -> the loss, a tensor."""
+    """One update, written out: forward, loss, backward, clip, step. ids (B, T), labels (B,) -> the loss, a tensor."""
     ids = tensor_of(ids, device_of(model))
     labels = tensor_of(labels, device_of(model))
     logits = model(ids, mask=padding_mask(ids, model.config.pad_id)).logits  # (B, n_classes)
@@ -169,33 +164,3 @@ def embed(model, sequences, batch_size: int = 64, progress: bool = False):
             hidden = model(ids, mask=padding_mask(ids, model.config.pad_id)).last_hidden  # (B, T, d_model)
             vectors[rows] = mean_pool(at_least_float32(hidden), ids != model.config.pad_id).cpu().numpy()
     return vectors
-
-
-def check_model(model) -> None:
-    """Check a model before it is trained.
-
-    Raises
-    ------
-    RuntimeError : inside `torch.no_grad()`, or `torch.inference_mode()`.
-    ValueError : weights in float16, or none to train.
-    """
-    if not torch.is_grad_enabled():
-        raise RuntimeError("there are no gradients here: train outside of torch.no_grad() and torch.inference_mode()")
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
-    remedy = "keep them in float32 (`model.float()`) and train inside `torch.autocast(device, torch.bfloat16)`"
-    check_parameters(len(weights), any(weight.dtype == torch.float16 for weight in weights), remedy)
-
-
-def recasting(optimizer):
-    """The optimizer, with a hook that lets `torch.autocast` cast the weights anew after each step.
-
-    Autocast keeps its copies of the weights until its `with` ends, so a whole training in one would go on computing
-    with the weights of its first update.
-    """
-    optimizer.register_step_post_hook(lambda *_: torch.clear_autocast_cache())
-    return optimizer
-
-
-def device_of(model):
-    """The device that the model's parameters are on."""
-    return next(model.parameters()).device

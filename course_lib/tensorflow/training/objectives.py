@@ -1,0 +1,231 @@
+"""What the trainings of the course minimise, in TensorFlow: each knows its batch and how a model is called.
+
+Labels that do not count are IGNORED (-100). Where a model reads text, padding is hidden: `model(ids, mask=...)`.
+"""
+
+import tensorflow as tf
+
+from course_lib.batches.texts import IGNORED
+from course_lib.tensorflow.layers import at_least_float32, mean_pool
+from course_lib.tensorflow.losses import cross_entropy
+from course_lib.tensorflow.masks import padding_mask
+from course_lib.tensorflow.state import get_state
+from course_lib.training import reading
+from course_lib.training.arguments import number, takes
+from course_lib.training.objective import Objective, Part, check_fits, field_of
+from course_lib.training.teacher_forcing import pad_id_of
+
+
+def translation(smoothing: float = 0.1) -> Objective:
+    """The next target token, from the source and the true target tokens before it (teacher forcing).
+
+    Batches of source and target ids (B, S) and (B, T), as `PairBatches`; `model(source, target).logits` (B, T, V).
+
+    Parameters
+    ----------
+    smoothing : of the labels, as for `cross_entropy`
+    """
+
+    def losses(model, source, inputs, labels, training=False):
+        labels = tf.where(labels == pad_id_of(model), tf.cast(IGNORED, labels.dtype), labels)
+        return [smoothed(model(source, inputs, training=training).logits, labels, smoothing)]
+
+    return Objective(
+        "translation",
+        reading.pairs,
+        losses,
+        settings={"smoothing": number("smoothing", smoothing)},
+        pad_id=pad_id_of,
+        counted="target token besides padding",
+        check_held_out=reading.check_held_out_pairs,
+    )
+
+
+def next_token(smoothing: float = 0.0) -> Objective:
+    """The next token of one sequence, from those before it (Radford et al. 2018, eq. 1), for a causal model.
+
+    Batches with `ids` (B, T), as `texts.Batches`; `model(ids).logits` (B, T, V). If the model has a padding id, padding
+    is not learned.
+    """
+
+    def losses(model, ids, labels, training=False):
+        return [smoothed(field_of(model(ids, training=training), "logits", model), labels, smoothing)]
+
+    settings = {"smoothing": number("smoothing", smoothing)}
+    return Objective("next_token", reading.sequences, losses, settings=settings, pad_id=reading.padding_of)
+
+
+def classification() -> Objective:
+    """The class of a text, or of several in one sequence that are told apart by their segments.
+
+    Batches: `TextBatch`; `model(ids, mask=, segments=).logits` (B, n_classes).
+    """
+
+    def losses(model, ids, labels, segments=None, training=False):
+        return [scored(field_of(called(model, ids, segments, training=training), "logits", model), labels)]
+
+    return Objective("classification", reading.texts, losses, pad_id=reading.padding_of)
+
+
+def token_labels() -> Objective:
+    """The label of each token that has one, as for named entities (Devlin et al. 2018, section 5.3).
+
+    Batches: `TokenBatch`; `model(ids, mask=).logits` (B, T, n_classes).
+    """
+
+    def losses(model, ids, labels, training=False):
+        return [scored(field_of(called(model, ids, training=training), "logits", model), labels)]
+
+    return Objective("token_labels", reading.tokens, losses, pad_id=reading.padding_of)
+
+
+def spans() -> Objective:
+    """Where an answer starts and where it ends: the mean of two cross-entropies (Devlin et al. 2018, section 4.2).
+
+    Batches: `SpanBatch`; `model(ids, mask=, segments=)` has `start_logits` and `end_logits` (B, T). The accuracy is
+    that of single tokens, starts and ends alike.
+    """
+
+    def losses(model, ids, starts, ends, segments=None, training=False):
+        output = called(model, ids, segments, training=training)
+        logits = tf.concat([field_of(output, f"{side}_logits", model) for side in ("start", "end")], 0)  # (2 B, T)
+        return [scored(logits, tf.concat([starts, ends], 0))]
+
+    return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="answer")
+
+
+def masked_lm() -> Objective:
+    """The tokens that stood at the blanks (Devlin et al. 2018, section 3.1, task 1).
+
+    Batches: `MaskedBatch`; `model(ids, mask=, at=).logits` (N, V), those of the N blanks; of a model without the
+    argument `at` (B, T, V).
+    """
+
+    def losses(model, ids, labels, training=False):
+        return [scored(*blanks(model, "logits", ids, labels, training=training)[:2])]
+
+    return Objective("masked_lm", reading.masked, losses, pad_id=reading.padding_of, counted="blank")
+
+
+def pretraining() -> Objective:
+    """The tokens at the blanks, and whether the second text follows the first: the sum (Devlin et al. 2018, A.2).
+
+    Batches: `PretrainingBatch`; `model(ids, mask=, segments=, at=)` has `masked_logits` (N, V) and `next_logits`
+    (B, 2), the first of which says "follows".
+    """
+
+    def losses(model, ids, labels, follows, segments=None, training=False):
+        logits, labels, output = blanks(model, "masked_logits", ids, labels, segments, training=training)
+        is_other = tf.where(follows == IGNORED, follows, 1 - follows)
+        return [scored(logits, labels), scored(field_of(output, "next_logits", model), is_other)]
+
+    parts = ("masked", "next")
+    return Objective("pretraining", reading.pretraining, losses, parts, pad_id=reading.padding_of, counted="blank")
+
+
+def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
+    """Which of the batch's second texts belongs to the first: in-batch negatives (Henderson et al. 2017, section 4.4).
+
+    Texts are compared by the cosine of their mean vectors, times `scale` (Reimers and Gurevych 2019, section 3).
+    Several batches that make one update are not one large batch: each text is told from those of its own.
+
+    Batches: `PairedTexts`; `model(ids, mask=).last_hidden` (B, T, d_model).
+
+    Parameters
+    ----------
+    scale : of the cosines, which are logits then
+    symmetric : also the other way round, which of the first texts belongs to the second; the mean of both
+
+    Raises
+    ------
+    ValueError : a scale that is not positive.
+    """
+    if not number("scale", scale) > 0:
+        raise ValueError(f"scale must be positive, got {scale}")
+
+    def losses(model, first, second, training=False):
+        first, second = (unit(mean_vector(model, ids, training)) for ids in (first, second))
+        logits = scale * tf.matmul(first, second, transpose_b=True)  # (B, B)
+        labels = tf.range(tf.shape(logits, out_type=tf.int64)[0])
+        if symmetric:
+            logits, labels = tf.concat([logits, tf.transpose(logits)], 0), tf.concat([labels, labels], 0)
+        return [scored(logits, labels)]
+
+    settings = {"scale": scale, "symmetric": symmetric}
+    return Objective("contrastive", reading.paired, losses, settings=settings, pad_id=reading.padding_of)
+
+
+def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objective: Objective | None = None):
+    """What a teacher says, besides the labels (Hinton et al. 2015, section 2).
+
+    alpha T^2 KL(teacher || student), both at the temperature T, plus (1 - alpha) times the loss of the objective. The
+    teacher stays as it is, in evaluation mode.
+
+    Parameters
+    ----------
+    teacher : a model of the same task and the same classes
+    temperature : what both models' logits are divided by
+    alpha : the share of the teacher, in [0, 1]
+    objective : of the labels, `classification()` when None, or `masked_lm()`; one of a single part
+
+    Raises
+    ------
+    ValueError : a temperature that is not positive, an alpha outside [0, 1].
+    TypeError : an objective of several parts.
+    """
+    objective = classification() if objective is None else objective
+
+    def losses(model, training=False, **arrays):
+        (hard,) = objective.losses(model, training=training, **arrays)
+        (said,) = objective.losses(teacher, training=False, **arrays)
+        check_fits(said.logits.shape, hard.logits.shape, "teacher's logits", "student's")
+        log_p, log_q = (tf.nn.log_softmax(at_least_float32(part.logits) / temperature) for part in (said, hard))
+        log_p = tf.stop_gradient(log_p)
+        divergences = tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), -1)  # (...)
+        divergences = tf.where(hard.labels != IGNORED, divergences, tf.zeros((), divergences.dtype))
+        divergence = tf.reduce_sum(divergences) / tf.cast(tf.maximum(hard.n, 1), divergences.dtype)
+        return [hard._replace(loss=alpha * temperature**2 * divergence + (1 - alpha) * hard.loss)]
+
+    return objective.distilled(losses, get_state(teacher), temperature, alpha)
+
+
+def scored(logits, labels) -> Part:
+    """The cross-entropy of logits (..., C) and labels (...), as a part of a loss."""
+    check_fits(logits.shape[:-1], labels.shape, "logits", "labels")
+    rows = tf.reshape(logits, (1, -1, logits.shape[-1])), tf.reshape(labels, (1, -1))
+    return Part(*cross_entropy(*rows, IGNORED), logits, labels)
+
+
+def smoothed(logits, labels, smoothing: float) -> Part:
+    """The same of logits (B, T, V) and labels (B, T) that are smoothed."""
+    return Part(*cross_entropy(logits, labels, IGNORED, smoothing), logits, labels)
+
+
+def called(model, ids, segments=None, training=False, **more):
+    """What a model says of ids (B, T), their padding hidden."""
+    if segments is not None:
+        more["segments"] = segments
+    pad_id = reading.padding_of(model)
+    mask = None if pad_id is None else padding_mask(ids, pad_id)
+    return model(ids, mask=mask, training=training, **more)
+
+
+def blanks(model, name: str, ids, labels, segments=None, training=False):
+    """Logits and labels of the blanks alone, (N, V) and (N,), or of all tokens, and the model's whole output."""
+    at = labels != IGNORED
+    output = called(model, ids, segments, training, **({"at": at} if takes(model, "at") else {}))
+    logits = field_of(output, name, model)
+    return logits, labels if len(logits.shape) == 3 else tf.boolean_mask(labels, at), output
+
+
+def mean_vector(model, ids, training=False):
+    """The mean of the real tokens' last hidden states, (B, d_model)."""
+    hidden = at_least_float32(field_of(called(model, ids, training=training), "last_hidden", model))  # (B, T, d_model)
+    pad_id = reading.padding_of(model)
+    return mean_pool(hidden, None if pad_id is None else ids != pad_id)
+
+
+def unit(x):
+    """Vectors (..., d) of length 1; those shorter than 1e-12 divided by that."""
+    squares = tf.reduce_sum(x**2, -1, keepdims=True)
+    return x / tf.sqrt(tf.maximum(squares, 1e-24))

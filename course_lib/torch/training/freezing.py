@@ -1,0 +1,43 @@
+"""Which parts of a model a training in PyTorch changes."""
+
+from course_lib.torch.state import _parameters
+from course_lib.training.parts import matching
+
+
+def freeze(model, parts) -> list[str]:
+    """Let parts of a model stand still in trainings to come: no gradient, no update, no weight decay.
+
+    Their dropout goes on. Freeze before the optimizer is made.
+
+    Parameters
+    ----------
+    parts : names of weights or of what holds them, such as "bert.embeddings" and "bert.encoder.layers.0"; "" is all
+
+    Returns
+    -------
+    The names of the weights that are frozen by it, as `get_state` has them.
+
+    Raises
+    ------
+    ValueError : a part that the model has not.
+    TypeError : a part that is no text.
+    """
+    return _set_trainable(model, parts, False)
+
+
+def unfreeze(model, parts="") -> list[str]:
+    """Let parts of a model be trained again, by default all; arguments, result and errors as for `freeze`."""
+    return _set_trainable(model, parts, True)
+
+
+def trained(model) -> list[str]:
+    """The names of the weights that a training changes."""
+    return [name for name, weight in _parameters(model).items() if weight.requires_grad]
+
+
+def _set_trainable(model, parts, trainable: bool) -> list[str]:
+    weights = _parameters(model)
+    names = matching(list(weights), parts)
+    for name in names:
+        weights[name].requires_grad_(trainable)
+    return names

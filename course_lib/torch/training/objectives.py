@@ -1,0 +1,231 @@
+"""What the trainings of the course minimise, in PyTorch: each knows its batch and how a model is called.
+
+Labels that do not count are IGNORED (-100). Where a model reads text, padding is hidden: `model(ids, mask=...)`.
+"""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.batches.texts import IGNORED
+from course_lib.torch.layers import at_least_float32, checked_ids, mean_pool, without_gradients
+from course_lib.torch.losses import cross_entropy
+from course_lib.torch.masks import padding_mask
+from course_lib.torch.state import get_state
+from course_lib.training import reading
+from course_lib.training.arguments import number, takes
+from course_lib.training.objective import Objective, Part, check_fits, field_of
+from course_lib.training.teacher_forcing import pad_id_of
+
+
+def translation(smoothing: float = 0.1) -> Objective:
+    """The next target token, from the source and the true target tokens before it (teacher forcing).
+
+    Batches of source and target ids (B, S) and (B, T), as `PairBatches`; `model(source, target).logits` (B, T, V).
+
+    Parameters
+    ----------
+    smoothing : of the labels, as for `cross_entropy`
+    """
+
+    def losses(model, source, inputs, labels):
+        labels = labels.where(labels != pad_id_of(model), IGNORED)
+        return [smoothed(model(source, inputs).logits, labels, smoothing)]
+
+    return Objective(
+        "translation",
+        reading.pairs,
+        losses,
+        settings={"smoothing": number("smoothing", smoothing)},
+        pad_id=pad_id_of,
+        counted="target token besides padding",
+        check_held_out=reading.check_held_out_pairs,
+    )
+
+
+def next_token(smoothing: float = 0.0) -> Objective:
+    """The next token of one sequence, from those before it (Radford et al. 2018, eq. 1), for a causal model.
+
+    Batches with `ids` (B, T), as `texts.Batches`; `model(ids).logits` (B, T, V). If the model has a padding id, padding
+    is not learned.
+    """
+
+    def losses(model, ids, labels):
+        return [smoothed(field_of(model(ids), "logits", model), labels, smoothing)]
+
+    settings = {"smoothing": number("smoothing", smoothing)}
+    return Objective("next_token", reading.sequences, losses, settings=settings, pad_id=reading.padding_of)
+
+
+def classification() -> Objective:
+    """The class of a text, or of several in one sequence that are told apart by their segments.
+
+    Batches: `TextBatch`; `model(ids, mask=, segments=).logits` (B, n_classes).
+    """
+
+    def losses(model, ids, labels, segments=None):
+        return [scored(field_of(called(model, ids, segments), "logits", model), labels)]
+
+    return Objective("classification", reading.texts, losses, pad_id=reading.padding_of)
+
+
+def token_labels() -> Objective:
+    """The label of each token that has one, as for named entities (Devlin et al. 2018, section 5.3).
+
+    Batches: `TokenBatch`; `model(ids, mask=).logits` (B, T, n_classes).
+    """
+
+    def losses(model, ids, labels):
+        return [scored(field_of(called(model, ids), "logits", model), labels)]
+
+    return Objective("token_labels", reading.tokens, losses, pad_id=reading.padding_of)
+
+
+def spans() -> Objective:
+    """Where an answer starts and where it ends: the mean of two cross-entropies (Devlin et al. 2018, section 4.2).
+
+    Batches: `SpanBatch`; `model(ids, mask=, segments=)` has `start_logits` and `end_logits` (B, T). The accuracy is
+    that of single tokens, starts and ends alike.
+    """
+
+    def losses(model, ids, starts, ends, segments=None):
+        output = called(model, ids, segments)
+        logits = torch.cat([field_of(output, f"{side}_logits", model) for side in ("start", "end")])  # (2 B, T)
+        return [scored(logits, torch.cat([starts, ends]))]
+
+    return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="answer")
+
+
+def masked_lm() -> Objective:
+    """The tokens that stood at the blanks (Devlin et al. 2018, section 3.1, task 1).
+
+    Batches: `MaskedBatch`; `model(ids, mask=, at=).logits` (N, V), those of the N blanks; of a model without the
+    argument `at` (B, T, V).
+    """
+
+    def losses(model, ids, labels):
+        return [scored(*blanks(model, "logits", ids, labels)[:2])]
+
+    return Objective("masked_lm", reading.masked, losses, pad_id=reading.padding_of, counted="blank")
+
+
+def pretraining() -> Objective:
+    """The tokens at the blanks, and whether the second text follows the first: the sum (Devlin et al. 2018, A.2).
+
+    Batches: `PretrainingBatch`; `model(ids, mask=, segments=, at=)` has `masked_logits` (N, V) and `next_logits`
+    (B, 2), the first of which says "follows".
+    """
+
+    def losses(model, ids, labels, follows, segments=None):
+        logits, labels, output = blanks(model, "masked_logits", ids, labels, segments)
+        is_other = torch.where(follows == IGNORED, IGNORED, 1 - follows)
+        return [scored(logits, labels), scored(field_of(output, "next_logits", model), is_other)]
+
+    parts = ("masked", "next")
+    return Objective("pretraining", reading.pretraining, losses, parts, pad_id=reading.padding_of, counted="blank")
+
+
+def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
+    """Which of the batch's second texts belongs to the first: in-batch negatives (Henderson et al. 2017, section 4.4).
+
+    Texts are compared by the cosine of their mean vectors, times `scale` (Reimers and Gurevych 2019, section 3).
+    Several batches that make one update are not one large batch: each text is told from those of its own.
+
+    Batches: `PairedTexts`; `model(ids, mask=).last_hidden` (B, T, d_model).
+
+    Parameters
+    ----------
+    scale : of the cosines, which are logits then
+    symmetric : also the other way round, which of the first texts belongs to the second; the mean of both
+
+    Raises
+    ------
+    ValueError : a scale that is not positive.
+    """
+    if not number("scale", scale) > 0:
+        raise ValueError(f"scale must be positive, got {scale}")
+
+    def losses(model, first, second):
+        first, second = (F.normalize(mean_vector(model, ids), dim=-1) for ids in (first, second))
+        logits = scale * first @ second.T  # (B, B)
+        labels = torch.arange(len(logits), device=logits.device)
+        if symmetric:
+            logits, labels = torch.cat([logits, logits.T]), torch.cat([labels, labels])
+        return [scored(logits, labels)]
+
+    settings = {"scale": scale, "symmetric": symmetric}
+    return Objective("contrastive", reading.paired, losses, settings=settings, pad_id=reading.padding_of)
+
+
+def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objective: Objective | None = None):
+    """What a teacher says, besides the labels (Hinton et al. 2015, section 2).
+
+    alpha T^2 KL(teacher || student), both at the temperature T, plus (1 - alpha) times the loss of the objective. The
+    teacher stays as it is, in evaluation mode.
+
+    Parameters
+    ----------
+    teacher : a model of the same task and the same classes
+    temperature : what both models' logits are divided by
+    alpha : the share of the teacher, in [0, 1]
+    objective : of the labels, `classification()` when None, or `masked_lm()`; one of a single part
+
+    Raises
+    ------
+    ValueError : a temperature that is not positive, an alpha outside [0, 1].
+    TypeError : an objective of several parts.
+    """
+    objective = classification() if objective is None else objective
+
+    def losses(model, **arrays):
+        teacher.eval()
+        (hard,) = objective.losses(model, **arrays)
+        with without_gradients():
+            (said,) = objective.losses(teacher, **arrays)
+        check_fits(said.logits.shape, hard.logits.shape, "teacher's logits", "student's")
+        real = hard.labels != IGNORED
+        log_p, log_q = (
+            F.log_softmax(at_least_float32(part.logits) / temperature, dim=-1)[real] for part in (said, hard)
+        )  # (N, C)
+        divergence = (log_p.exp() * (log_p - log_q)).sum() / hard.n.clamp(min=1)
+        return [hard._replace(loss=alpha * temperature**2 * divergence + (1 - alpha) * hard.loss)]
+
+    return objective.distilled(losses, get_state(teacher), temperature, alpha)
+
+
+def scored(logits, labels) -> Part:
+    """The cross-entropy of logits (..., C) and labels (...), as a part of a loss."""
+    check_fits(logits.shape[:-1], labels.shape, "logits", "labels")
+    rows, wanted = at_least_float32(logits.reshape(-1, logits.shape[-1])), labels.reshape(-1)  # (N, C), (N,)
+    real = wanted != IGNORED
+    checked_ids("labels", wanted.where(real, 0), logits.shape[-1], "(N,)", note=f", not counting {IGNORED}")
+    n = real.sum()
+    loss = F.cross_entropy(rows, wanted, ignore_index=IGNORED, reduction="sum") / n.clamp(min=1)
+    return Part(loss, loss, n, logits, labels)
+
+
+def smoothed(logits, labels, smoothing: float) -> Part:
+    """The same of logits (B, T, V) and labels (B, T) that are smoothed."""
+    return Part(*cross_entropy(logits, labels, IGNORED, smoothing), logits, labels)
+
+
+def called(model, ids, segments=None, **more):
+    """What a model says of ids (B, T), their padding hidden."""
+    if segments is not None:
+        more["segments"] = segments
+    pad_id = reading.padding_of(model)
+    return model(ids, mask=None if pad_id is None else padding_mask(ids, pad_id), **more)
+
+
+def blanks(model, name: str, ids, labels, segments=None):
+    """Logits and labels of the blanks alone, (N, V) and (N,), or of all tokens, and the model's whole output."""
+    at = labels != IGNORED
+    output = called(model, ids, segments, **({"at": at} if takes(model, "at") else {}))
+    logits = field_of(output, name, model)
+    return logits, labels if logits.ndim == 3 else labels[at], output
+
+
+def mean_vector(model, ids):
+    """The mean of the real tokens' last hidden states, (B, d_model)."""
+    hidden = at_least_float32(field_of(called(model, ids), "last_hidden", model))  # (B, T, d_model)
+    pad_id = reading.padding_of(model)
+    return mean_pool(hidden, None if pad_id is None else ids != pad_id)
