@@ -99,6 +99,9 @@ def spans(model, name: str, batch) -> Update:
         raise ValueError(
             f"{where}; it must not end before it starts, and where there is none to learn both are {IGNORED}"
         )
+    pad_id, rows = padding_of(model), np.flatnonzero(ends != IGNORED)
+    if pad_id is not None and (at := rows[arrays["ids"][rows, ends[rows]] == pad_id]).size:
+        raise ValueError(f"row {at[0]} of {name} has an answer that ends at padding, token {ends[at[0]]}")
     return Update(arrays, (_count(starts) + _count(ends),))
 
 

@@ -31,7 +31,7 @@ from course_lib.checks import check_count
 from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.training.common import check_gradients, check_variables
 from course_lib.tensorflow.training.freezing import trained
-from course_lib.tensorflow.training.optimizers import adam, check_optimizer, described, set_rate
+from course_lib.tensorflow.training.optimizers import adam, check_optimizer, described, ready, set_rate
 from course_lib.tensorflow.training.snapshots import restore, seeded, snapshot
 from course_lib.training.arguments import check_limit, check_max_norm, check_validation, settings_of
 from course_lib.training.bar import Bar
@@ -113,6 +113,7 @@ def train(
     check_max_norm(max_norm)
     check_limit("validate_every", validate_every)
     check_count("accumulate", accumulate)
+    check_optimizer(model, optimizer)
     pad_id = objective.pad_id(model)
     held_out = check_validation(validation, objective, model, patience)
     settings = settings_of(model) | {"pad_id": pad_id, "dtype": model.dtype_policy.name, "clock": clock}
@@ -121,7 +122,7 @@ def train(
     rate_at = schedule_of(rate)
     run = Run(batches, Limits(epochs, steps, seconds, patience), clock, pad_id, accumulate)
     saving = Saving(checkpoint, save_every, settings, trained(model), rate_at)
-    optimizer = adam(model) if optimizer is None else check_optimizer(model, optimizer)
+    optimizer = adam(model) if optimizer is None else ready(model, optimizer)
     with run, saving, Bar(progress) as bar:
         saved = saving.resume(run)
         train_step = TrainStep(model, optimizer, objective, max_norm, accumulate, jit_compile)

@@ -6,7 +6,7 @@ Labels that do not count are IGNORED (-100). Where a model reads text, padding i
 import tensorflow as tf
 
 from course_lib.batches.texts import IGNORED
-from course_lib.tensorflow.layers import at_least_float32, mean_pool
+from course_lib.tensorflow.layers import at_least_float32, checked_ids, lengths, mean_pool
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.masks import padding_mask
 from course_lib.tensorflow.state import get_state
@@ -82,13 +82,17 @@ def token_labels() -> Objective:
 def spans() -> Objective:
     """Where an answer starts and where it ends: the mean of two cross-entropies (Devlin et al. 2018, section 4.2).
 
-    Batches: `SpanBatch`; `model(ids, mask=, segments=)` has `start_logits` and `end_logits` (B, T). The accuracy is
-    that of single tokens, starts and ends alike.
+    Batches: `SpanBatch`; `model(ids, mask=, segments=)` has `start_logits` and `end_logits` (B, T). Padding is no
+    candidate, so that the loss of a text does not depend on its batch. The accuracy is that of single tokens, starts
+    and ends alike.
     """
 
     def losses(model, ids, starts, ends, segments=None, training=False):
         output = called(model, ids, segments, training=training)
         logits = tf.concat([field_of(output, f"{side}_logits", model) for side in ("start", "end")], 0)  # (2 B, T)
+        logits, pad_id = at_least_float32(logits), reading.padding_of(model)
+        if pad_id is not None:
+            logits = tf.where(tf.tile(ids == pad_id, (2, 1)), logits.dtype.min, logits)
         return [scored(logits, tf.concat([starts, ends], 0))]
 
     return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="answer")
@@ -192,8 +196,15 @@ def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objectiv
 def scored(logits, labels) -> Part:
     """The cross-entropy of logits (..., C) and labels (...), as a part of a loss."""
     check_fits(logits.shape[:-1], labels.shape, "logits", "labels")
-    rows = tf.reshape(logits, (1, -1, logits.shape[-1])), tf.reshape(labels, (1, -1))
-    return Part(*cross_entropy(*rows, IGNORED), logits, labels)
+    rows, wanted = tf.reshape(at_least_float32(logits), (-1, lengths(logits)[-1])), tf.reshape(labels, (-1,))
+    real = wanted != IGNORED  # (N,)
+    wanted = tf.where(real, wanted, 0)
+    if logits.shape[-1] is not None:  # as of the tokens of a text, whose number is not known yet
+        wanted = checked_ids("labels", wanted, logits.shape[-1], "(N,)", note=f", not counting {IGNORED}")
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(wanted, rows)  # (N,)
+    n = tf.math.count_nonzero(real)
+    loss = tf.reduce_sum(tf.where(real, losses, 0)) / tf.cast(tf.maximum(n, 1), rows.dtype)
+    return Part(loss, loss, n, logits, labels)
 
 
 def smoothed(logits, labels, smoothing: float) -> Part:

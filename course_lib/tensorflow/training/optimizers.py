@@ -97,14 +97,16 @@ def described(optimizer) -> str | None:
     return f"{type(inner).__name__} {found}"
 
 
-def check_optimizer(model, optimizer):
-    """The optimizer, if it can train a model.
+def check_optimizer(model, optimizer) -> None:
+    """Check an optimizer for a model; None is none.
 
     Raises
     ------
     TypeError : none of Keras's.
     ValueError : one of another model's variables, or one whose rate is decided by a schedule of its own.
     """
+    if optimizer is None:
+        return
     if not isinstance(optimizer, keras.optimizers.Optimizer):
         raise TypeError(f"optimizer must be one of Keras's, such as `adamw(model)`; got {type(optimizer).__name__}")
     inner = getattr(optimizer, "inner_optimizer", optimizer)
@@ -114,4 +116,3 @@ def check_optimizer(model, optimizer):
     foreign = sum(id(variable) not in own for variable in inner._trainable_variables) if inner.built else 0
     if foreign:
         raise ValueError(f"the optimizer holds {foreign} weights that the model has not; make it of this model's")
-    return ready(model, optimizer)

@@ -111,6 +111,7 @@ def train(
     check_max_norm(max_norm)
     check_limit("validate_every", validate_every)
     check_count("accumulate", accumulate)
+    check_optimizer(model, optimizer)
     pad_id = objective.pad_id(model)
     held_out = check_validation(validation, objective, model, patience)
     settings = settings_of(model) | {"pad_id": pad_id, "dtype": str(next(model.parameters()).dtype), "clock": clock}
@@ -119,7 +120,7 @@ def train(
     rate_at = schedule_of(rate)
     run = Run(batches, Limits(epochs, steps, seconds, patience), clock, pad_id, accumulate)
     saving = Saving(checkpoint, save_every, settings, trained(model), rate_at)
-    optimizer = adam(model) if optimizer is None else recasting(check_optimizer(model, optimizer))
+    optimizer = adam(model) if optimizer is None else recasting(optimizer)
     with run, saving, Bar(progress) as bar:
         torch.manual_seed(seed)
         if (saved := saving.resume(run)) is not None:

@@ -83,13 +83,17 @@ def token_labels() -> Objective:
 def spans() -> Objective:
     """Where an answer starts and where it ends: the mean of two cross-entropies (Devlin et al. 2018, section 4.2).
 
-    Batches: `SpanBatch`; `model(ids, mask=, segments=)` has `start_logits` and `end_logits` (B, T). The accuracy is
-    that of single tokens, starts and ends alike.
+    Batches: `SpanBatch`; `model(ids, mask=, segments=)` has `start_logits` and `end_logits` (B, T). Padding is no
+    candidate, so that the loss of a text does not depend on its batch. The accuracy is that of single tokens, starts
+    and ends alike.
     """
 
     def losses(model, ids, starts, ends, segments=None):
         output = called(model, ids, segments)
         logits = torch.cat([field_of(output, f"{side}_logits", model) for side in ("start", "end")])  # (2 B, T)
+        logits, pad_id = at_least_float32(logits), reading.padding_of(model)
+        if pad_id is not None:
+            logits = logits.masked_fill((ids == pad_id).repeat(2, 1), torch.finfo(logits.dtype).min)
         return [scored(logits, torch.cat([starts, ends]))]
 
     return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="answer")

@@ -59,18 +59,19 @@ def described(optimizer) -> str | None:
     return f"{type(optimizer).__name__} {groups}"
 
 
-def check_optimizer(model, optimizer):
-    """The optimizer, if it can train a model.
+def check_optimizer(model, optimizer) -> None:
+    """Check an optimizer for a model; None is none.
 
     Raises
     ------
     TypeError : none of PyTorch's.
     ValueError : one of another model's weights.
     """
+    if optimizer is None:
+        return
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f"optimizer must be one of PyTorch's, such as `adamw(model)`; got {type(optimizer).__name__}")
     own = {id(weight) for weight in model.parameters()}
     foreign = sum(id(weight) not in own for group in optimizer.param_groups for weight in group["params"])
     if foreign:
         raise ValueError(f"the optimizer holds {foreign} weights that the model has not; make it of this model's")
-    return optimizer

@@ -1,0 +1,191 @@
+"""For each objective a tiny model with the same weights in both frameworks, and batches that it can learn from."""
+
+import importlib
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+import torch
+from torch import nn
+
+import course_lib.tensorflow
+import course_lib.tensorflow.training.objectives
+import course_lib.torch
+import course_lib.torch.training.objectives
+from course_lib.batches.masked import MaskedBatch, PretrainingBatch
+from course_lib.batches.paired import PairedTexts
+from course_lib.batches.spans import SpanBatch
+from course_lib.batches.texts import IGNORED, Batch, TextBatch, TokenBatch
+from course_lib.models.bert import BertConfig
+from course_lib.tensorflow.layers import ExplicitMask, dense, embedding
+from tests.support import translators
+
+SIZES = {"vocab_size": 30, "d_model": 12, "n_layers": 2, "n_heads": 3, "d_ff": 20, "max_len": 16, "n_classes": 3}
+# weights drawn wide: with BERT's 0.02 so small a model has gradients as small as AdamW's epsilon
+CONFIG = BertConfig(**SIZES, dropout=0.0, attention_dropout=0.0, init_std=0.3, pad_id=1)
+LIBRARIES = {"torch": course_lib.torch, "tensorflow": course_lib.tensorflow}
+
+
+class Output(NamedTuple):
+    """Of the models below; each gives some of these."""
+
+    logits: Any = None
+    start_logits: Any = None
+    end_logits: Any = None
+    masked_logits: Any = None
+    next_logits: Any = None
+
+
+class TorchHeads(nn.Module):
+    """An encoder with a head for tokens, for spans, or for pretraining."""
+
+    def __init__(self, config, task):
+        super().__init__()
+        self.config, self.task = config, task
+        self.bert = course_lib.torch.BertModel(config, pooler=False)
+        sizes = {"token_labels": (config.n_classes,), "spans": (2,), "pretraining": (config.vocab_size, 2)}[task]
+        self.heads = nn.ModuleList(nn.Linear(config.d_model, size) for size in sizes)
+
+    def forward(self, ids, mask=None, segments=None, at=None):
+        hidden = self.bert(ids, mask=mask, segments=segments).last_hidden
+        return said(self.task, self.heads, hidden, hidden if at is None else hidden[at])
+
+
+class TensorFlowHeads(ExplicitMask, keras.Model):
+    """The same in Keras."""
+
+    def __init__(self, config, task):
+        super().__init__()
+        self.config, self.task = config, task
+        self.bert = course_lib.tensorflow.BertModel(config, pooler=False)
+        sizes = {"token_labels": (config.n_classes,), "spans": (2,), "pretraining": (config.vocab_size, 2)}[task]
+        self.heads = [dense(config.d_model, size) for size in sizes]
+
+    def call(self, ids, mask=None, segments=None, at=None, training=False):
+        hidden = self.bert(ids, mask=mask, segments=segments).last_hidden
+        return said(self.task, self.heads, hidden, hidden if at is None else tf.boolean_mask(hidden, at))
+
+
+def said(task, heads, hidden, chosen):
+    """What the heads make of the hidden states of all tokens, or of those that were chosen."""
+    if task == "token_labels":
+        return Output(logits=heads[0](hidden))
+    if task == "spans":
+        spans = heads[0](hidden)
+        return Output(start_logits=spans[..., 0], end_logits=spans[..., 1])
+    return Output(masked_logits=heads[0](chosen), next_logits=heads[1](hidden[:, 0]))
+
+
+class TorchBigram(nn.Module):
+    """The next token from the last one, with a table: the smallest causal model."""
+
+    pad_id = 1
+
+    def __init__(self, config):
+        super().__init__()
+        self.embeddings = nn.Embedding(config.vocab_size, config.d_model)
+        self.head = nn.Linear(config.d_model, config.vocab_size)
+
+    def forward(self, ids):
+        return SimpleNamespace(logits=self.head(self.embeddings(ids)))
+
+
+class TensorFlowBigram(keras.Model):
+    """The same in Keras."""
+
+    pad_id = 1
+
+    def __init__(self, config):
+        super().__init__()
+        self.embeddings = embedding(config.vocab_size, config.d_model, 1.0)
+        self.head = dense(config.d_model, config.vocab_size)
+
+    def call(self, ids, training=False):
+        return SimpleNamespace(logits=self.head(self.embeddings(ids)))
+
+
+def _class(name):
+    return lambda library: getattr(LIBRARIES[library], name)
+
+
+def _own(torch_class, tensorflow_class):
+    return lambda library: {"torch": torch_class, "tensorflow": tensorflow_class}[library]
+
+
+def _headed(task):
+    return lambda library: partial({"torch": TorchHeads, "tensorflow": TensorFlowHeads}[library], task=task)
+
+
+MODELS = {
+    "next_token": _own(TorchBigram, TensorFlowBigram),
+    "classification": _class("BertForSequenceClassification"),
+    "token_labels": _headed("token_labels"),
+    "spans": _headed("spans"),
+    "masked_lm": _class("BertForMaskedLM"),
+    "pretraining": _headed("pretraining"),
+    "contrastive": lambda library: lambda config: LIBRARIES[library].BertModel(config, pooler=False),
+    "distillation": _class("BertForSequenceClassification"),
+}
+TASKS = ["translation", *MODELS]
+
+
+def build(library: str, task: str, config: BertConfig = CONFIG, seed: int = 7):
+    """A model with the weights that the seed gives in PyTorch."""
+    if task == "translation":
+        return translators.build(library, "transformer")
+    torch.manual_seed(seed)
+    state = course_lib.torch.get_state(MODELS[task]("torch")(config))
+    model = MODELS[task](library)(config)
+    LIBRARIES[library].set_state(model, state)
+    return model
+
+
+def objective(library: str, task: str):
+    """The task's objective; a teacher has the same weights in both frameworks."""
+    module = importlib.import_module(f"course_lib.{library}.training.objectives")
+    if task == "distillation":
+        return module.distillation(build(library, task, seed=8), temperature=2.0, alpha=0.7)
+    return getattr(module, task)()
+
+
+def texts(rng, n: int, least: int = 4, most: int = 12):
+    """n sequences as ids (n, T), padded with 1."""
+    lengths = rng.integers(least, most + 1, size=n)
+    ids = rng.integers(2, SIZES["vocab_size"], size=(n, lengths.max()))
+    ids[np.arange(ids.shape[1]) >= lengths[:, None]] = CONFIG.pad_id
+    return ids
+
+
+def batch(task: str, rng, n: int = 8):
+    """A batch of n examples."""
+    ids = texts(rng, n)
+    real = ids != CONFIG.pad_id
+    segments = (real & (np.arange(ids.shape[1]) >= 3)).astype(np.int64)
+    chosen = real & (rng.random(ids.shape) < 0.3)
+    chosen[:, 1] = True
+    labels = np.where(chosen, ids, IGNORED)
+    blanked = np.where(chosen, 2, ids)
+    if task == "next_token":
+        return Batch(ids, np.arange(n))
+    if task in ("classification", "distillation"):
+        return TextBatch(ids, segments, ids[:, 0] % 3)
+    if task == "token_labels":
+        return TokenBatch(ids, np.where(chosen, ids % 3, IGNORED))
+    if task == "spans":
+        starts = rng.integers(0, 3, size=n)
+        return SpanBatch(ids, segments, starts, starts + ids[:, 0] % 2)
+    if task == "masked_lm":
+        return MaskedBatch(blanked, labels)
+    if task == "pretraining":
+        return PretrainingBatch(blanked, segments, labels, ids[:, 2] % 2)
+    return PairedTexts(ids, np.where(real, (ids + 1) % 27 + 2, CONFIG.pad_id)[:, :-1])
+
+
+def batches(task: str, n_batches: int = 5, n: int = 8, seed: int = 3):
+    """epoch -> its batches, other ones in every epoch."""
+    if task == "translation":
+        return translators.batches(n_batches * n, n, seed)
+    return lambda epoch: [batch(task, np.random.default_rng([seed, epoch, i]), n) for i in range(n_batches)]

@@ -1,0 +1,333 @@
+"""The loop for every task: accumulation, optimizers, evaluation, what is saved, and the documented example."""
+
+import dataclasses
+import doctest
+import importlib
+
+import keras
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+
+from course_lib.batches.texts import TextBatches, TokenBatches
+from course_lib.checkpoints.weights import CheckpointError
+from course_lib.training.resume import read_training, write_training
+from tests.support import tasks, translators
+
+LIBRARIES = ["torch", "tensorflow"]
+DROPOUT = dataclasses.replace(tasks.CONFIG, dropout=0.3, attention_dropout=0.3)
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request):
+    return request.param
+
+
+def module(library, name):
+    return importlib.import_module(f"course_lib.{library}.training.{name}")
+
+
+def sgd(library, model):
+    """Plain gradient descent, which shows the size of a gradient."""
+    return torch.optim.SGD(model.parameters(), 1.0) if library == "torch" else keras.optimizers.SGD(1.0)
+
+
+def train(library, task, model=None, given=None, **arguments):
+    settings = {"rate": 1e-2, "progress": False, **arguments}
+    model = tasks.build(library, task) if model is None else model
+    return module(library, "loop").train(
+        model, given or tasks.batches(task), tasks.objective(library, task), **settings
+    )
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_documented_example_runs_as_it_stands(library):
+    (test,) = [test for test in doctest.DocTestFinder().find(module(library, "loop"), "loop") if test.examples]
+    result = doctest.DocTestRunner().run(test)
+    assert result.attempted >= 8 and not result.failed
+    assert test.docstring.count("\n>>>") + test.docstring.count("\n...") <= 19
+
+
+def joined(task, batches):
+    """Several batches as one, of the same width."""
+    if task == "translation":
+        width = [max(batch[i].shape[1] for batch in batches) for i in (0, 1)]
+        return tuple(
+            np.concatenate([np.pad(b[i], ((0, 0), (0, width[i] - b[i].shape[1]))) for b in batches]) for i in (0, 1)
+        )
+    return type(batches[0])(*map(np.concatenate, zip(*batches, strict=True)))
+
+
+def split(task):
+    """Batches of 2, 5 and 1 examples, and one of all of them."""
+    if task == "translation":
+        parts = [batch[:2] for batch in (translators.batches(n, n, seed=n)(0)[0] for n in (2, 5, 1))]
+        return parts, joined(task, parts)
+    whole = tasks.batch(task, np.random.default_rng(5), 8)
+    return [type(whole)(*(a[i:j] for a in whole)) for i, j in ((0, 2), (2, 7), (7, 8))], whole
+
+
+@pytest.mark.parametrize("task", ["translation", "classification", "spans", "masked_lm", "pretraining"])
+def test_small_batches_make_the_update_of_one_large_one(library, task):
+    """They count differently many predictions, and the parts of a loss in different shares."""
+    parts, whole = split(task)
+    states, histories = [], []
+    for given, accumulate in (([whole], 1), (parts, 3)):
+        model = tasks.build(library, task)
+        histories.append(
+            train(library, task, model, lambda epoch, g=given: g, optimizer=sgd(library, model), rate=0.1,
+                  accumulate=accumulate, steps=3, max_norm=0.5)
+        )  # fmt: skip
+        states.append(tasks.LIBRARIES[library].get_state(model))
+    assert_allclose(histories[0].loss, histories[1].loss, rtol=1e-4)
+    assert_array_equal(histories[0].tokens, histories[1].tokens)
+    for name, value in states[0].items():
+        assert_allclose(states[1][name], value, rtol=1e-3, atol=1e-5, err_msg=name)
+
+
+def test_the_last_update_of_an_epoch_may_have_fewer_batches(library, tmp_path):
+    """Five batches by twos make three updates; saved in the middle of an epoch, the training goes on exactly."""
+
+    def run(steps, folder):
+        model = tasks.build(library, "classification", DROPOUT)
+        optimizer = module(library, "optimizers").adamw(model, layer_decay=0.7)
+        found = train(library, "classification", model, accumulate=2, steps=steps, checkpoint=folder,
+                      optimizer=optimizer, validation=tasks.batches("classification", 1)(0))  # fmt: skip
+        return found, tasks.LIBRARIES[library].get_state(model)
+
+    run(4, tmp_path)
+    (resumed, weights), (expected, others) = run(8, tmp_path), run(8, None)
+    assert_array_equal(expected.tokens, [16, 16, 8, 16, 16, 8, 16, 16])
+    assert_allclose(resumed.loss, expected.loss, rtol=1e-6)
+    for name, value in others.items():
+        if not name.endswith("k_proj.bias"):  # its gradient is zero but for rounding, which Adam magnifies
+            assert_allclose(weights[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_a_bad_batch_of_a_group_has_its_name(library):
+    def batches(epoch):
+        found = tasks.batches("classification")(epoch)
+        return [*found[:3], found[3]._replace(labels=found[3].labels + 1), found[4]]
+
+    with pytest.raises(ValueError, match="the labels of batch 3 of epoch 0 must lie in 0 ... 2"):
+        train(library, "classification", given=batches, accumulate=2, epochs=1)
+
+
+def test_evaluation_counts_each_label_once_and_without_dropout(library):
+    model = tasks.build(library, "pretraining", DROPOUT)
+    batches, loop = tasks.batches("pretraining", 3)(0), module(library, "loop")
+    objective = tasks.objective(library, "pretraining")
+    found = loop.evaluate(model, batches, objective)
+    assert found == loop.evaluate(model, batches, objective)
+    masked, follows = found.parts["masked"], found.parts["next"]
+    assert masked.n_tokens == found.n_tokens == sum((batch.labels != -100).sum() for batch in batches)
+    assert follows.n_tokens == 24 and 0 < follows.accuracy < 1
+    assert_allclose(found.nll, masked.nll + follows.nll)
+    assert found.accuracy == masked.accuracy
+    whole = [loop.evaluate(model, [batch], objective).parts["masked"] for batch in batches]
+    assert_allclose(masked.nll, np.average([w.nll for w in whole], weights=[w.n_tokens for w in whole]), rtol=1e-6)
+
+
+def test_validations_of_several_parts_are_saved(library, tmp_path):
+    settings = {"validation": tasks.batches("pretraining", 1)(0), "checkpoint": tmp_path}
+    first = train(library, "pretraining", steps=2, validate_every=1, **settings)
+    again = train(library, "pretraining", steps=2, validate_every=1, **settings)
+    assert first.validation == again.validation and first.best == again.best
+    assert again.best.parts["next"].n_tokens == 8
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"accumulate": 2}, "accumulate=1, this one has accumulate=2"),
+        ({"optimizer": 0.2}, "optimizer=.*0.1.*, this one has optimizer=.*0.2"),
+        ({"optimizer": None}, "optimizer=.*AdamW.*, this one has optimizer=None"),
+        ({"task": "distillation"}, "objective='classification', this one has objective='distillation of"),
+        ({"given": lambda epoch: [b._replace(labels=b.labels * 0) for b in tasks.batches("classification")(epoch)]},
+         "holds a training on other data"),
+    ],
+)  # fmt: skip
+def test_another_training_is_refused(library, tmp_path, changes, message):
+    def run(task="classification", optimizer=0.1, steps=1, **more):
+        model = tasks.build(library, task)
+        if optimizer is not None:
+            optimizer = module(library, "optimizers").adamw(model, optimizer)
+        return train(library, task, model, optimizer=optimizer, steps=steps, checkpoint=tmp_path, **more)
+
+    run()
+    with pytest.raises(CheckpointError, match=message):
+        run(steps=2, **changes)
+
+
+@pytest.mark.parametrize("library", ["torch"])
+def test_a_training_with_another_teacher_is_refused(library, tmp_path):
+    for seed in (8, 9):
+        teacher = tasks.build(library, "distillation", seed=seed)
+        objective = module(library, "objectives").distillation(teacher)
+        arguments = {"steps": seed - 7, "checkpoint": tmp_path, "progress": False}
+        call = (tasks.build(library, "distillation"), tasks.batches("distillation"), objective)
+        if seed == 8:
+            module(library, "loop").train(*call, **arguments)
+            continue
+        with pytest.raises(CheckpointError, match="the checksum of the teacher"):
+            module(library, "loop").train(*call, **arguments)
+
+
+def test_a_file_that_does_not_say_it_means_the_papers_adam(tmp_path):
+    """As those do that were written when there was one objective only."""
+    train("torch", "translation", steps=1, checkpoint=tmp_path)
+    arrays, facts = read_training(tmp_path)
+    for name in ("objective", "accumulate", "optimizer"):
+        del facts["settings"][name]
+    write_training(tmp_path, arrays, facts)
+    model = tasks.build("torch", "translation")
+    with pytest.raises(CheckpointError, match="optimizer=None, this one has"):
+        optimizer = module("torch", "optimizers").adamw(model)
+        train("torch", "translation", model, steps=2, checkpoint=tmp_path, optimizer=optimizer)
+    assert len(train("torch", "translation", steps=2, checkpoint=tmp_path).loss) == 2
+
+
+def test_what_is_no_optimizer(library):
+    model, other = (tasks.build(library, "classification") for _ in range(2))
+    with pytest.raises(TypeError, match="optimizer must be one of .*got str"):
+        train(library, "classification", model, steps=1, optimizer="adam")
+    with pytest.raises(ValueError, match="holds 41 weights that the model has not"):
+        train(library, "classification", model, steps=1, optimizer=module(library, "optimizers").adamw(other))
+    with pytest.raises(TypeError, match=r"objective must be an Objective.*write classification\(\)"):
+        module(library, "loop").train(model, [], module(library, "objectives").classification, steps=1)
+
+
+def test_keras_schedules_are_given_as_the_rate():
+    schedule = keras.optimizers.schedules.CosineDecay(1e-3, 10)
+    with pytest.raises(ValueError, match="schedule of its own; give it a number"):
+        train("tensorflow", "classification", steps=1, optimizer=keras.optimizers.Adam(schedule))
+
+
+def test_dropout_is_on_and_follows_the_seed(library):
+    def losses(seed):
+        model = tasks.build(library, "classification", DROPOUT)
+        return train(library, "classification", model, steps=4, accumulate=2, seed=seed).loss
+
+    first = losses(1)
+    assert_allclose(first, losses(1), rtol=1e-6)
+    assert np.abs(first - losses(2)).max() > 1e-3
+    assert np.abs(first - train(library, "classification", steps=4, accumulate=2).loss).max() > 1e-3
+
+
+def test_one_trace_serves_batches_of_every_length(monkeypatch):
+    loop, found = module("tensorflow", "loop"), []
+    monkeypatch.setattr(loop, "Traced", lambda *a, make=loop.Traced: found.append(make(*a)) or found[-1])
+    for task in ("masked_lm", "contrastive"):
+        train("tensorflow", task, epochs=2, validation=tasks.batches(task, 3)(0))
+    counts = [f.experimental_get_tracing_count() for traced in found for f in traced.traced.values()]
+    assert len(counts) == 4 and set(counts) == {1}
+
+
+def test_xla_gives_the_same_losses():
+    one = tasks.batches("classification")(0)[:1]
+    first, compiled = (
+        train("tensorflow", "classification", given=lambda epoch: one, steps=4, accumulate=n, jit_compile=jit).loss
+        for jit, n in ((False, 1), (True, 1))
+    )
+    assert_allclose(compiled, first, rtol=1e-4)
+
+
+def test_xla_is_handed_on(monkeypatch):
+    asked, training = [], module("tensorflow", "next_token")
+    monkeypatch.setattr(module("tensorflow", "loop"), "train", lambda *a, **more: asked.append(more["jit_compile"]))
+    for jit in (False, True):
+        training.train(translators.build("tensorflow"), translators.batches(), steps=1, jit_compile=jit)
+    assert asked == [False, True]
+
+
+def test_a_compiled_model_is_trained():
+    model = torch.compile(tasks.build("torch", "classification"), backend="eager")
+    assert_allclose(
+        train("torch", "classification", model, steps=3).loss, train("torch", "classification", steps=3).loss, rtol=1e-5
+    )
+
+
+def test_the_loop_takes_the_path_of_keras_fit(examples):
+    from tests.support import classifiers
+
+    sequences, labels = examples
+    run, other = classifiers.build("tensorflow"), classifiers.build("tensorflow")
+    expected = run.training.train(run.model, sequences, labels, epochs=2, batch_size=16, lr=1e-2, progress=False)
+    schedule = run.training.WarmupThenLinearDecay(1e-2, 12, 1)
+    found = module("tensorflow", "loop").train(
+        other.model,
+        TextBatches(sequences, labels, 16),
+        module("tensorflow", "objectives").classification(),
+        rate=lambda step: float(schedule(step)),
+        optimizer=module("tensorflow", "optimizers").adamw(other.model),
+        max_norm=1.0,
+        epochs=2,
+        progress=False,
+    )
+    assert_allclose(found.loss, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_labelled_batches_are_those_of_the_ids():
+    from course_lib.batches.texts import IGNORED, epochs_of
+
+    rng = np.random.default_rng(0)
+    sequences = [rng.integers(2, 30, n) for n in rng.integers(3, 9, 50)]
+    labels, of_tokens = np.arange(50) % 3, [ids % 3 for ids in sequences]
+    texts = TextBatches(sequences, labels, 8, 4, pad_id=1, segments=of_tokens)
+    tokens = TokenBatches(sequences, of_tokens, 8, 4, pad_id=1)
+    for epoch, plain in enumerate(epochs_of(sequences, 2, 8, 4, 1)):
+        triples = zip(texts.epoch(epoch), tokens.epoch(epoch), plain, strict=True)
+        for (ids, segments, found), (same, theirs), (expected, rows) in triples:
+            assert_array_equal(ids, expected)
+            assert_array_equal(same, expected)
+            assert_array_equal(found, labels[rows])
+            assert_array_equal(theirs, np.where(expected == 1, IGNORED, expected % 3))
+            assert_array_equal(segments, np.where(expected == 1, 0, expected % 3))
+    assert TextBatches(sequences, labels)[0].segments is None and texts.pad_id == 1
+    with pytest.raises(ValueError, match=r"labels must have shape \(50,\), got \(49,\)"):
+        TextBatches(sequences, labels[1:])
+    for arguments in ({"labels": of_tokens[1:]}, {"labels": [ids[1:] for ids in of_tokens]}):
+        with pytest.raises(ValueError, match="labels must be as many arrays as sequences, each of the same length"):
+            TokenBatches(sequences, **arguments)
+    with pytest.raises(TypeError, match="labels must be integers, got float64"):
+        TextBatches(sequences, labels / 2)
+
+
+@pytest.mark.parametrize("name", ["mixed_bfloat16", "mixed_float16"])
+def test_keras_policies_train_by_any_objective(name):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    try:
+        model = tasks.build("tensorflow", "spans")
+    finally:
+        keras.config.set_dtype_policy(before)
+    optimizer = module("tensorflow", "optimizers").adamw(model, layer_decay=0.8)
+    assert isinstance(optimizer, keras.optimizers.LossScaleOptimizer) == (name == "mixed_float16")
+    found = train("tensorflow", "spans", model, steps=6, accumulate=2, optimizer=optimizer, max_norm=1.0)
+    assert {variable.dtype for variable in model.trainable_variables} == {"float32"}
+    model = tasks.build("torch", "spans")
+    optimizer = module("torch", "optimizers").adamw(model, layer_decay=0.8)
+    expected = train("torch", "spans", model, steps=6, accumulate=2, optimizer=optimizer, max_norm=1.0)
+    assert_allclose(found.loss, expected.loss, atol=0.1)  # of about 3, from logits of 8 or 11 bits
+
+
+def test_autocast_trains_by_any_objective():
+    losses = []
+    for mixed in (False, True):
+        model = tasks.build("torch", "spans")
+        with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+            optimizer = module("torch", "optimizers").adamw(model, layer_decay=0.8)
+            found = train("torch", "spans", model, steps=6, accumulate=2, optimizer=optimizer, max_norm=1.0)
+        assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+        losses.append(found.loss)
+    assert_allclose(losses[1], losses[0], atol=0.1)
+    assert np.abs(losses[1] - losses[0]).max() > 1e-4
+
+
+def test_a_training_of_several_parts_needs_labels_of_each_to_validate():
+    batch = tasks.batches("pretraining", 1)(0)[0]
+    none = [batch._replace(follows=batch.follows * 0 - 100)]
+    with pytest.raises(ValueError, match="validation has no blank"):
+        train("torch", "pretraining", validation=none, steps=1)
+    assert len(train("torch", "pretraining", given=lambda epoch: none, steps=1).loss) == 1
