@@ -56,25 +56,25 @@ def word_overlap() -> Pipeline:
 
 
 class SharedWords(TransformerMixin, BaseEstimator):
-    """Pairs of texts as four numbers: `fit(pairs)`, `transform(pairs)`, float (N, 4).
+    """N pairs of texts X, tuples (first, second) of str, as four numbers each: `transform(X)`, float (N, 4).
 
     The number of content words that both have (words in no list of English stop words, and numbers), that number as a
     share of all content words of the two, the cosine of their TF-IDF vectors, and 1 where that is not 0. How frequent a
-    word is, the training texts say. Pairs are N tuples (first, second) of str.
+    word is, the training texts say.
     """
 
-    def fit(self, pairs: Sequence[tuple[str, str]], labels=None) -> SharedWords:
+    def fit(self, X: Sequence[tuple[str, str]], y=None) -> SharedWords:  # scikit-learn has plans for other names
         """Count in how many of the texts each word stands."""
         self.vectors_ = TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
-        self.vectors_.fit([text for pair in pairs for text in pair])
+        self.vectors_.fit([text for pair in X for text in pair])
         return self
 
-    def transform(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+    def transform(self, X: Sequence[tuple[str, str]]) -> np.ndarray:
         """The four numbers of each pair."""
-        words = [(_content(first), _content(second)) for first, second in pairs]
+        words = [(_content(first), _content(second)) for first, second in X]
         shared = np.array([len(first & second) for first, second in words])
         either = np.array([len(first | second) for first, second in words])
-        sides = (self.vectors_.transform([pair[side] for pair in pairs]) for side in (0, 1))
+        sides = (self.vectors_.transform([pair[side] for pair in X]) for side in (0, 1))
         cosine = np.asarray(next(sides).multiply(next(sides)).sum(axis=1)).ravel()  # the vectors have length 1
         return np.stack([shared, shared / np.maximum(either, 1), cosine, cosine > 0], axis=1)
 

@@ -57,6 +57,8 @@ def test_words_that_two_texts_share():
 def test_rare_words_count_more_than_frequent_ones():
     found = SharedWords().fit(FOLLOWS + APART).transform([("the lamp stood", "the"), ("the lamp stood", "lamp")])
     assert found[1, 2] > found[0, 2] > 0
+    (of_a_second,) = SharedWords().fit(FOLLOWS).transform([("a harbour", "the harbour")])
+    assert of_a_second[2] > 0, "words of both sides are counted"
 
 
 def test_word_overlap_tells_what_follows():
