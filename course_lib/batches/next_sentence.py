@@ -6,6 +6,7 @@ behind the other.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,8 +14,10 @@ import numpy as np
 
 from course_lib.batches.epochs import Epoch, similar_lengths
 from course_lib.batches.masked import Masking, PretrainingBatch, numbers_of
+from course_lib.batches.windows import document_tokens
 from course_lib.checks import check_count
 from course_lib.text.padding import lengths_of, stacked
+from course_lib.text.wordpiece import WordPiece
 
 
 class Segments(NamedTuple):
@@ -38,6 +41,26 @@ class SegmentPairs(NamedTuple):
     first: np.ndarray
     second: np.ndarray
     follows: np.ndarray
+
+
+def encode_documents(documents: Sequence[Sequence[str]], tokenizer: WordPiece) -> list[list[np.ndarray]]:
+    """The ids of each sentence of each document, int64 (length,), without [CLS] and [SEP].
+
+    Parameters
+    ----------
+    documents : for each its sentences, as `sentences` of `course_lib.text.sentences` cuts a text
+    tokenizer : a `WordPiece`
+
+    Raises
+    ------
+    TypeError : a document that is one str, or a sentence that is not a str.
+    ValueError : a sentence with half of a character (a lone surrogate).
+    """
+    for number, document in enumerate(documents):
+        if isinstance(document, str):
+            raise TypeError(f"documents[{number}] is one str; cut it into its sentences first")
+    ids = iter(document_tokens([sentence for document in documents for sentence in document], tokenizer))
+    return [list(itertools.islice(ids, len(document))) for document in documents]
 
 
 def segments_of(documents: Sequence[Sequence[np.ndarray]], longest: int) -> Segments:

@@ -6,9 +6,10 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from course_lib.batches.masked import Masking
-from course_lib.batches.next_sentence import PretrainingBatches, pairs_of, segments_of
+from course_lib.batches.next_sentence import PretrainingBatches, encode_documents, pairs_of, segments_of
 from course_lib.batches.texts import IGNORED
 from course_lib.text.sentences import sentences
+from course_lib.text.wordpiece import WordPiece
 
 PAD, CLS, SEP, MASK = 1, 2, 3, 4
 V = 5000
@@ -207,6 +208,21 @@ def test_what_cannot_be_dealt(options, error, message):
     documents = [document(n, *[20] * 6) for n in range(3)]
     with pytest.raises(error, match=message):
         PretrainingBatches(**{"documents": documents, "masking": MASKING, "cls_id": CLS, "sep_id": SEP, **options})
+
+
+def test_documents_of_texts():
+    tokenizer = WordPiece.train(["the film is a film"] * 2, 40)
+    found = encode_documents([sentences("The film! A film"), [], ["", "is"]], tokenizer)
+    assert [[tokenizer.decode(ids) for ids in document] for document in found] == [
+        ["the film", "a film"], [], ["", "is"],
+    ]  # fmt: skip
+    assert encode_documents([], tokenizer) == encode_documents([[]], tokenizer)[0] == []
+    for documents, error, message in (
+        ([["a"], "The film."], TypeError, r"documents\[1\] is one str; cut it into its sentences first"),
+        ([["a", None]], TypeError, r"texts\[1\] is a NoneType"),
+    ):
+        with pytest.raises(error, match=message):
+            encode_documents(documents, tokenizer)
 
 
 @pytest.mark.parametrize(
