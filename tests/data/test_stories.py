@@ -166,6 +166,12 @@ def test_one_who_reads_answers_everything(sets):
             assert answer(question, *known[context]) == (answers[0] if answers else ""), (question, context)
 
 
+def test_articles(sets):
+    text = " ".join(text for part in sets for text in (*part.contexts, *part.questions))
+    assert re.search(r"\ban accordion\b", text) and re.search(r"\ba trunk\b", text)
+    assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", text)
+
+
 def skeletons(texts, names):
     """Texts without their names, things, places and dates."""
     shapes = "|".join(sorted((re.escape(name) for name in names), key=len, reverse=True))
