@@ -6,6 +6,9 @@ in the same order. Arrays are NumPy's; tensors are taken, by way of the CPU's me
 - TypeError for what is no such batch, and for ids or labels that are not integers;
 - ValueError for other axes, no sequence, ids outside of the vocabulary, a sequence over the model's maximum, and labels
   that do not fit. IGNORED (-100) is the label of what does not count.
+
+Segments go to models that tell them apart: not to those of a single segment, such as RoBERTa, nor where the call has
+none.
 """
 
 from typing import NamedTuple, Self
@@ -130,20 +133,14 @@ def paired(model, name: str, batch) -> Update:
 
 
 def _texts(model, name, batch, fields) -> dict:
-    """The arrays of a batch whose ids, and segments if any, go into a model."""
+    """The arrays of a batch whose ids go into a model, and the segments into one that tells them apart."""
     arrays = _fields(name, batch, fields)
-    segments = arrays.get("segments")
     _check_texts(model, name, {"ids": arrays["ids"]})
-    if segments is not None:
-        n_segments = settings_of(model).get("n_segments")
+    segments, n_segments = arrays.pop("segments", None), settings_of(model).get("n_segments")
+    if segments is not None and n_segments != 1 and takes(model, "segments"):
         _check_range(f"the segments of {name}", segments, n_segments)
-        if n_segments == 1 or not takes(model, "segments"):
-            if segments.any():
-                raise ValueError(f"{name} has segments, of which the model knows none; give None, or another model")
-            segments = None
-    return {key: value for key, value in arrays.items() if key != "segments"} | (
-        {} if segments is None else {"segments": segments}
-    )
+        arrays["segments"] = segments
+    return arrays
 
 
 def _fields(name, batch, fields: Fields) -> dict:

@@ -1,6 +1,7 @@
 """For each objective a tiny model with the same weights in both frameworks, and batches that it can learn from."""
 
 import importlib
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from tests.support import translators
 SIZES = {"vocab_size": 30, "d_model": 12, "n_layers": 2, "n_heads": 3, "d_ff": 20, "max_len": 16, "n_classes": 3}
 # weights drawn wide: with BERT's 0.02 so small a model has gradients as small as AdamW's epsilon
 CONFIG = BertConfig(**SIZES, dropout=0.0, attention_dropout=0.0, init_std=0.3, pad_id=1)
+DROPOUT = replace(CONFIG, dropout=0.3, attention_dropout=0.3)
 LIBRARIES = {"torch": course_lib.torch, "tensorflow": course_lib.tensorflow}
 
 
@@ -145,10 +147,10 @@ def build(library: str, task: str, config: BertConfig = CONFIG, seed: int = 7):
 
 def objective(library: str, task: str):
     """The task's objective; a teacher has the same weights in both frameworks."""
-    module = importlib.import_module(f"course_lib.{library}.training.objectives")
+    objectives = module(library, "objectives")
     if task == "distillation":
-        return module.distillation(build(library, task, seed=8), temperature=2.0, alpha=0.7)
-    return getattr(module, task)()
+        return objectives.distillation(build(library, task, seed=8), temperature=2.0, alpha=0.7)
+    return getattr(objectives, task)()
 
 
 def texts(rng, n: int, least: int = 4, most: int = 12):
@@ -189,3 +191,15 @@ def batches(task: str, n_batches: int = 5, n: int = 8, seed: int = 3):
     if task == "translation":
         return translators.batches(n_batches * n, n, seed)
     return lambda epoch: [batch(task, np.random.default_rng([seed, epoch, i]), n) for i in range(n_batches)]
+
+
+def module(library: str, name: str):
+    """A module of a framework's training."""
+    return importlib.import_module(f"course_lib.{library}.training.{name}")
+
+
+def train(library: str, task: str, model=None, given=None, **arguments):
+    """A training by the loop: of a model of the task, on its batches."""
+    settings = {"rate": 1e-2, "progress": False, **arguments}
+    model = build(library, task) if model is None else model
+    return module(library, "loop").train(model, given or batches(task), objective(library, task), **settings)

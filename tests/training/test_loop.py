@@ -1,8 +1,7 @@
 """The loop for every task: accumulation, optimizers, evaluation, what is saved, and the documented example."""
 
-import dataclasses
 import doctest
-import importlib
+import inspect
 
 import keras
 import numpy as np
@@ -11,12 +10,10 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.batches.texts import TextBatches, TokenBatches
-from course_lib.checkpoints.weights import CheckpointError
-from course_lib.training.resume import read_training, write_training
 from tests.support import tasks, translators
+from tests.support.tasks import DROPOUT, module, train
 
 LIBRARIES = ["torch", "tensorflow"]
-DROPOUT = dataclasses.replace(tasks.CONFIG, dropout=0.3, attention_dropout=0.3)
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -24,21 +21,9 @@ def library(request):
     return request.param
 
 
-def module(library, name):
-    return importlib.import_module(f"course_lib.{library}.training.{name}")
-
-
 def sgd(library, model):
     """Plain gradient descent, which shows the size of a gradient."""
     return torch.optim.SGD(model.parameters(), 1.0) if library == "torch" else keras.optimizers.SGD(1.0)
-
-
-def train(library, task, model=None, given=None, **arguments):
-    settings = {"rate": 1e-2, "progress": False, **arguments}
-    model = tasks.build(library, task) if model is None else model
-    return module(library, "loop").train(
-        model, given or tasks.batches(task), tasks.objective(library, task), **settings
-    )
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -86,25 +71,6 @@ def test_small_batches_make_the_update_of_one_large_one(library, task):
         assert_allclose(states[1][name], value, rtol=1e-3, atol=1e-5, err_msg=name)
 
 
-def test_the_last_update_of_an_epoch_may_have_fewer_batches(library, tmp_path):
-    """Five batches by twos make three updates; saved in the middle of an epoch, the training goes on exactly."""
-
-    def run(steps, folder):
-        model = tasks.build(library, "classification", DROPOUT)
-        optimizer = module(library, "optimizers").adamw(model, layer_decay=0.7)
-        found = train(library, "classification", model, accumulate=2, steps=steps, checkpoint=folder,
-                      optimizer=optimizer, validation=tasks.batches("classification", 1)(0))  # fmt: skip
-        return found, tasks.LIBRARIES[library].get_state(model)
-
-    run(4, tmp_path)
-    (resumed, weights), (expected, others) = run(8, tmp_path), run(8, None)
-    assert_array_equal(expected.tokens, [16, 16, 8, 16, 16, 8, 16, 16])
-    assert_allclose(resumed.loss, expected.loss, rtol=1e-6)
-    for name, value in others.items():
-        if not name.endswith("k_proj.bias"):  # its gradient is zero but for rounding, which Adam magnifies
-            assert_allclose(weights[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
-
-
 def test_a_bad_batch_of_a_group_has_its_name(library):
     def batches(epoch):
         found = tasks.batches("classification")(epoch)
@@ -127,65 +93,6 @@ def test_evaluation_counts_each_label_once_and_without_dropout(library):
     assert found.accuracy == masked.accuracy
     whole = [loop.evaluate(model, [batch], objective).parts["masked"] for batch in batches]
     assert_allclose(masked.nll, np.average([w.nll for w in whole], weights=[w.n_tokens for w in whole]), rtol=1e-6)
-
-
-def test_validations_of_several_parts_are_saved(library, tmp_path):
-    settings = {"validation": tasks.batches("pretraining", 1)(0), "checkpoint": tmp_path}
-    first = train(library, "pretraining", steps=2, validate_every=1, **settings)
-    again = train(library, "pretraining", steps=2, validate_every=1, **settings)
-    assert first.validation == again.validation and first.best == again.best
-    assert again.best.parts["next"].n_tokens == 8
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"accumulate": 2}, "accumulate=1, this one has accumulate=2"),
-        ({"optimizer": 0.2}, "optimizer=.*0.1.*, this one has optimizer=.*0.2"),
-        ({"optimizer": None}, "optimizer=.*AdamW.*, this one has optimizer=None"),
-        ({"task": "distillation"}, "objective='classification', this one has objective='distillation of"),
-        ({"given": lambda epoch: [b._replace(labels=b.labels * 0) for b in tasks.batches("classification")(epoch)]},
-         "holds a training on other data"),
-    ],
-)  # fmt: skip
-def test_another_training_is_refused(library, tmp_path, changes, message):
-    def run(task="classification", optimizer=0.1, steps=1, **more):
-        model = tasks.build(library, task)
-        if optimizer is not None:
-            optimizer = module(library, "optimizers").adamw(model, optimizer)
-        return train(library, task, model, optimizer=optimizer, steps=steps, checkpoint=tmp_path, **more)
-
-    run()
-    with pytest.raises(CheckpointError, match=message):
-        run(steps=2, **changes)
-
-
-@pytest.mark.parametrize("library", ["torch"])
-def test_a_training_with_another_teacher_is_refused(library, tmp_path):
-    for seed in (8, 9):
-        teacher = tasks.build(library, "distillation", seed=seed)
-        objective = module(library, "objectives").distillation(teacher)
-        arguments = {"steps": seed - 7, "checkpoint": tmp_path, "progress": False}
-        call = (tasks.build(library, "distillation"), tasks.batches("distillation"), objective)
-        if seed == 8:
-            module(library, "loop").train(*call, **arguments)
-            continue
-        with pytest.raises(CheckpointError, match="the checksum of the teacher"):
-            module(library, "loop").train(*call, **arguments)
-
-
-def test_a_file_that_does_not_say_it_means_the_papers_adam(tmp_path):
-    """As those do that were written when there was one objective only."""
-    train("torch", "translation", steps=1, checkpoint=tmp_path)
-    arrays, facts = read_training(tmp_path)
-    for name in ("objective", "accumulate", "optimizer"):
-        del facts["settings"][name]
-    write_training(tmp_path, arrays, facts)
-    model = tasks.build("torch", "translation")
-    with pytest.raises(CheckpointError, match="optimizer=None, this one has"):
-        optimizer = module("torch", "optimizers").adamw(model)
-        train("torch", "translation", model, steps=2, checkpoint=tmp_path, optimizer=optimizer)
-    assert len(train("torch", "translation", steps=2, checkpoint=tmp_path).loss) == 2
 
 
 def test_what_is_no_optimizer(library):
@@ -331,3 +238,20 @@ def test_a_training_of_several_parts_needs_labels_of_each_to_validate():
     with pytest.raises(ValueError, match="validation has no blank"):
         train("torch", "pretraining", validation=none, steps=1)
     assert len(train("torch", "pretraining", given=lambda epoch: none, steps=1).loss) == 1
+
+
+PUBLIC = {
+    "loop": ["train", "evaluate"],
+    "objectives": [*tasks.TASKS],
+    "optimizers": ["adam", "adamw", "set_rate", "described", "check_optimizer"],
+    "freezing": ["freeze", "unfreeze", "trained"],
+}
+
+
+def test_the_same_calls_in_both_frameworks():
+    for name, functions in PUBLIC.items():
+        for function in functions:
+            ours, theirs = (inspect.signature(getattr(module(library, name), function)) for library in LIBRARIES)
+            more = ("jit_compile", "measure")
+            shared = [parameter for parameter in theirs.parameters.values() if parameter.name not in more]
+            assert list(ours.parameters.values()) == shared, (name, function)
