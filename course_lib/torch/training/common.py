@@ -2,6 +2,7 @@
 
 import torch
 
+from course_lib.torch.state import _parameters, _plain
 from course_lib.training.arguments import check_parameters
 
 
@@ -18,6 +19,22 @@ def check_model(model) -> None:
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     remedy = "keep them in float32 (`model.float()`) and train inside `torch.autocast(device, torch.bfloat16)`"
     check_parameters(len(weights), any(weight.dtype == torch.float16 for weight in weights), remedy)
+
+
+def named_weights(model) -> dict:
+    """All weights under the names of `get_state`, and besides those of a LoRA, which that adds to their matrices."""
+    return {_plain(name): weight for name, weight in model.named_parameters()}
+
+
+def check_saved(model) -> None:
+    """Raise ValueError for a model whose training could not be resumed: one with a LoRA."""
+    known = _parameters(model)
+    merged = [name for name, w in named_weights(model).items() if w.requires_grad and name not in known]
+    if merged:
+        raise ValueError(
+            "a checkpoint holds what `get_state` gives, which adds up a matrix and its LoRA, so that "
+            f"{merged[0]} could not be trained on from there; train without a checkpoint, or without a LoRA"
+        )
 
 
 def recasting(optimizer):

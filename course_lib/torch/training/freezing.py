@@ -1,6 +1,7 @@
 """Which parts of a model a training in PyTorch changes."""
 
 from course_lib.torch.state import _parameters
+from course_lib.torch.training.common import named_weights
 from course_lib.training.parts import matching
 
 
@@ -36,7 +37,7 @@ def trained(model) -> list[str]:
 
 
 def _set_trainable(model, parts, trainable: bool) -> list[str]:
-    weights = _parameters(model)
+    weights = named_weights(model)
     names = matching(list(weights), parts)
     for name in names:
         weights[name].requires_grad_(trainable)

@@ -30,7 +30,7 @@ from course_lib.batches.texts import IGNORED
 from course_lib.checks import check_count
 from course_lib.torch.layers import evaluating, tensor_of
 from course_lib.torch.state import get_state
-from course_lib.torch.training.common import check_model, device_of, recasting
+from course_lib.torch.training.common import check_model, check_saved, device_of, recasting
 from course_lib.torch.training.freezing import trained
 from course_lib.torch.training.optimizers import adam, check_optimizer, described, set_rate
 from course_lib.torch.training.snapshots import restore, set_weights, snapshot, weights_of
@@ -100,13 +100,16 @@ def train(
     Raises
     ------
     ValueError : no limit, a limit that is not positive, an epoch without batches, a batch or held-out data that the
-        objective refuses, weights in float16, frozen ones alone, or an optimizer of another model.
+        objective refuses, weights in float16, frozen ones alone, an optimizer of another model, or a LoRA together
+        with a `checkpoint`.
     TypeError : what is no objective, no optimizer, or no batch.
     CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
         included), or other frozen parameters.
     FloatingPointError : the training diverged.
     """
     check_model(model)
+    if checkpoint is not None:
+        check_saved(model)
     check_objective(objective)
     check_max_norm(max_norm)
     check_limit("validate_every", validate_every)

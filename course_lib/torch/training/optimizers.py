@@ -2,8 +2,7 @@
 
 import torch
 
-from course_lib.torch.state import _parameters
-from course_lib.torch.training.common import recasting
+from course_lib.torch.training.common import named_weights, recasting
 from course_lib.training.arguments import check_positive_or_zero
 from course_lib.training.parts import scales_of
 
@@ -32,7 +31,7 @@ def adamw(model, weight_decay: float = 0.01, layer_decay: float = 1.0):
         model without layers.
     """
     check_positive_or_zero("weight_decay", weight_decay)
-    weights = _parameters(model)
+    weights = named_weights(model)
     groups = {}
     for weight, scale in zip(weights.values(), scales_of(list(weights), layer_decay), strict=True):
         if weight.requires_grad:
