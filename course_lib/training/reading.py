@@ -123,13 +123,13 @@ def pretraining(model, name: str, batch) -> Update:
     return Update(arrays, (_count(arrays["labels"]), _count(arrays["follows"])))
 
 
-def paired(model, name: str, batch) -> Update:
-    """PairedTexts -> first (B, T) and second (B, S), two pairs or more: each is told from the others."""
+def paired(model, name: str, batch, directions: int = 1) -> Update:
+    """PairedTexts -> first (B, T) and second (B, S), two pairs or more: each is told from the others, 1 or 2 ways."""
     arrays = _fields(name, batch, PAIRED)
     _check_texts(model, name, arrays)
     if len(arrays["first"]) < 2:
         raise ValueError(f"{name} is one pair, with no other to tell it from; leave it out, or add it to another batch")
-    return Update(arrays, (len(arrays["first"]),))
+    return Update(arrays, (directions * len(arrays["first"]),))
 
 
 def _texts(model, name, batch, fields) -> dict:

@@ -33,6 +33,18 @@ def test_the_last_update_of_an_epoch_may_have_fewer_batches(library, tmp_path):
             assert_allclose(weights[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("layer_decay", [1.0, 0.8])
+def test_each_weight_has_its_own_averages_in_the_file(tmp_path, layer_decay):
+    """In PyTorch, which counts them in the order of the optimizer's groups."""
+    model = tasks.build("torch", "classification")
+    optimizer = module("torch", "optimizers").adamw(model, layer_decay=layer_decay)
+    train("torch", "classification", model, steps=1, optimizer=optimizer, checkpoint=tmp_path)
+    arrays, _ = read_training(tmp_path)
+    for name, weight in model.named_parameters():
+        average = optimizer.state[weight]["exp_avg"].numpy()
+        assert_array_equal(arrays[f"optimizer.{name}:exp_avg"], average, err_msg=name)
+
+
 def test_validations_of_several_parts_are_saved(library, tmp_path):
     settings = {"validation": tasks.batches("pretraining", 1)(0), "checkpoint": tmp_path}
     first = train(library, "pretraining", steps=2, validate_every=1, **settings)

@@ -26,12 +26,15 @@ def objectives(library):
 
 def parts_of(library, objective, model, batch):
     """(loss, nll, n) of each part as numbers."""
-    arrays = objective.read(model, "the batch", batch).arrays
+    arrays, counts = objective.read(model, "the batch", batch)
     if library == "torch":
         model.eval()
-        arrays = {name: torch.tensor(value) for name, value in arrays.items()}
-        return [(part.loss.item(), part.nll.item(), int(part.n)) for part in objective.losses(model, **arrays)]
-    return [(float(p.loss), float(p.nll), int(p.n)) for p in objective.losses(model, training=False, **arrays)]
+        with torch.no_grad():
+            parts = objective.losses(model, **{name: torch.tensor(value) for name, value in arrays.items()})
+    else:
+        parts = objective.losses(model, training=False, **arrays)
+    assert counts == tuple(int(part.n) for part in parts)
+    return [(float(part.loss), float(part.nll), int(part.n)) for part in parts]
 
 
 def of(library, task, batch, **arguments):
@@ -264,7 +267,7 @@ ONE_PAIR = PairedTexts(np.ones((1, 3), int), np.ones((1, 3), int))
         ("token_labels", {"labels": put(3)}, ValueError, "the labels of B must lie in 0 ... 2"),
         ("spans", {"starts": put(99)}, ValueError, "the starts of B must lie in 0 ... "),
         ("spans", {"starts": put(3), "ends": put(2)}, ValueError, "row 1 of B has .* from token 3 to token 2"),
-        ("spans", {"ends": put(-100)}, ValueError, "where there is none to learn both are -100"),
+        ("spans", {"starts": put(-100)}, ValueError, "where there is none to learn both are -100"),
         ("spans", {"ids": lambda a: np.where(np.arange(a.shape[1]) < 1, a, 1), "ends": put(3)}, ValueError, PADDING),
         ("masked_lm", {"labels": put(30)}, ValueError, "the labels of B must lie in 0 ... 29"),
         ("pretraining", {"labels": put(30)}, ValueError, "the labels of B must lie in 0 ... 29"),
@@ -320,6 +323,6 @@ def test_what_is_no_objective():
 
 
 def test_shares_weight_means_by_what_they_count():
-    found = shares([Update({}, (1, 0)), Update({}, (3, 0))])
-    assert_allclose(found, [[0.25, 0.0], [0.75, 0.0]])
+    found = shares([Update({}, (1, 4, 0)), Update({}, (3, 4, 0))])
+    assert_allclose(found, [[0.25, 0.5, 0.0], [0.75, 0.5, 0.0]])
     assert_allclose(shares([Update({}, (7,))]), [[1.0]])

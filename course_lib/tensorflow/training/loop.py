@@ -92,7 +92,8 @@ def train(
     progress : show a bar
     clock : what counts the seconds; `time.process_time`, with one thread, leaves out those in which other work had the
         processor, though work on its other cores may still slow it down
-    jit_compile : compile with XLA, which does so once for every new shape of a batch; for batches of few different ones
+    jit_compile : compile with XLA, which does so once for every new shape of a batch; for batches of few different
+        ones, and objectives whose shapes do not depend on the data, as `masked_lm(at=False)`
 
     Returns
     -------

@@ -3,6 +3,8 @@
 Labels that do not count are IGNORED (-100). Where a model reads text, padding is hidden: `model(ids, mask=...)`.
 """
 
+from functools import partial
+
 import torch
 from torch.nn import functional as F
 
@@ -99,28 +101,37 @@ def spans() -> Objective:
     return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="answer")
 
 
-def masked_lm() -> Objective:
+def masked_lm(at: bool = True) -> Objective:
     """The tokens that stood at the blanks (Devlin et al. 2018, section 3.1, task 1).
 
     Batches: `MaskedBatch`; `model(ids, mask=, at=).logits` (N, V), those of the N blanks; of a model without the
     argument `at` (B, T, V).
+
+    Parameters
+    ----------
+    at : ask for the blanks alone, which saves most of the work; False asks for all tokens, as XLA needs it, which must
+        know all shapes
     """
 
     def losses(model, ids, labels):
-        return [scored(*blanks(model, "logits", ids, labels)[:2])]
+        return [scored(*blanks(model, "logits", ids, labels, at=at)[:2])]
 
     return Objective("masked_lm", reading.masked, losses, pad_id=reading.padding_of, counted="blank")
 
 
-def pretraining() -> Objective:
+def pretraining(at: bool = True) -> Objective:
     """The tokens at the blanks, and whether the second text follows the first: the sum (Devlin et al. 2018, A.2).
 
     Batches: `PretrainingBatch`; `model(ids, mask=, segments=, at=)` has `masked_logits` (N, V) and `next_logits`
     (B, 2), the first of which says "follows".
+
+    Parameters
+    ----------
+    at : as for `masked_lm`
     """
 
     def losses(model, ids, labels, follows, segments=None):
-        logits, labels, output = blanks(model, "masked_logits", ids, labels, segments)
+        logits, labels, output = blanks(model, "masked_logits", ids, labels, segments, at)
         is_other = torch.where(follows == IGNORED, IGNORED, 1 - follows)
         return [scored(logits, labels), scored(field_of(output, "next_logits", model), is_other)]
 
@@ -157,7 +168,8 @@ def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
         return [scored(logits, labels)]
 
     settings = {"scale": scale, "symmetric": symmetric}
-    return Objective("contrastive", reading.paired, losses, settings=settings, pad_id=reading.padding_of)
+    read = partial(reading.paired, directions=1 + symmetric)
+    return Objective("contrastive", read, losses, settings=settings, pad_id=reading.padding_of)
 
 
 def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objective: Objective | None = None):
@@ -220,12 +232,12 @@ def called(model, ids, segments=None, **more):
     return model(ids, mask=None if pad_id is None else padding_mask(ids, pad_id), **more)
 
 
-def blanks(model, name: str, ids, labels, segments=None):
+def blanks(model, name: str, ids, labels, segments=None, at: bool = True):
     """Logits and labels of the blanks alone, (N, V) and (N,), or of all tokens, and the model's whole output."""
-    at = labels != IGNORED
-    output = called(model, ids, segments, **({"at": at} if takes(model, "at") else {}))
+    chosen = labels != IGNORED
+    output = called(model, ids, segments, **({"at": chosen} if at and takes(model, "at") else {}))
     logits = field_of(output, name, model)
-    return logits, labels if logits.ndim == 3 else labels[at], output
+    return logits, labels if logits.ndim == 3 else labels[chosen], output
 
 
 def mean_vector(model, ids):
