@@ -66,10 +66,13 @@ class Worker:
 
 
 class Pool:
-    """One process per role (peer, subject 1, ...) and framework, used again until a figure wants fresh ones."""
+    """One process per role (peer, subject 1, ...) and framework, used again until a figure wants fresh ones.
 
-    def __init__(self, threads: int):
-        self.threads, self.workers = threads, {}
+    A process that a figure has no use for ends, since it would hold memory, unless all shall be kept.
+    """
+
+    def __init__(self, threads: int, keep: bool = False):
+        self.threads, self.keep, self.workers = threads, keep, {}
 
     def __enter__(self):
         return self
@@ -84,9 +87,9 @@ class Pool:
         self.workers = {}
 
     def for_figure(self, figure: Figure) -> list[Worker]:
-        """Workers for the peer and each subject; all others end, since they would hold memory."""
+        """Workers for the peer and each subject."""
         roles = [(i, subject.framework) for i, subject in enumerate(_subjects(figure))]
-        if figure.memory or any(role not in self.workers for role in roles):
+        if figure.memory or (not self.keep and any(role not in self.workers for role in roles)):
             self.clear()
         for role in roles:
             if role not in self.workers:

@@ -20,14 +20,15 @@ TINY = {"B": 2, "d_model": 8, "n_heads": 2}
 
 @pytest.fixture(scope="module")
 def pool():
-    with compare.Pool(threads=1) as pool:
+    """Of processes that serve all tests: tiny models need no room, and to load a framework takes seconds."""
+    with compare.Pool(threads=1, keep=True) as pool:
         yield pool
 
 
 @pytest.mark.parametrize("framework", ["torch", "tensorflow"])
 def test_ratios_come_out_of_tiny_sizes(pool, framework):
     every = [f for f in attention_figures(TINY, lengths=(4,)) if f.peer.framework == framework and f.job["masked"]]
-    # each subject is a process that loads its framework: one beside the peer is enough here
+    # one subject beside the peer is enough here
     figures = [replace(f, subjects=f.subjects[:1]) for f in every if f.job["task"] == "train"]
     results = [result for f in figures for result in compare.compare(f, pool, seconds=0.0, rounds=2)]
     assert len(results) == 2 * len(figures) > 0
