@@ -10,13 +10,38 @@ import numpy as np
 from course_lib.errors import CheckpointError, few
 
 
+class Joined:
+    """One weight of theirs that is several of ours, below each other, or one that stands transposed.
+
+    Parameters
+    ----------
+    names : ours, in their order; each has an equal share of the rows
+    transposed : whether their matrices are (d_in, d_out), as those of GPT-2's `Conv1D`; vectors are as they are
+    """
+
+    def __init__(self, *names: str, transposed: bool = False):
+        self.names, self.transposed = names, transposed
+
+    def split(self, value: np.ndarray) -> list[np.ndarray]:
+        """Theirs into ours; ValueError for rows that cannot be shared equally."""
+        value = self._turned(value)
+        return [value] if len(self.names) == 1 else np.split(value, len(self.names))
+
+    def join(self, values: list[np.ndarray]) -> np.ndarray:
+        """Ours into theirs, the inverse of `split`."""
+        return self._turned(values[0] if len(values) == 1 else np.concatenate(values))
+
+    def _turned(self, value):
+        return value.T if self.transposed and value.ndim == 2 else value
+
+
 class Renames:
     """The names of a family of models: theirs -> ours, and back.
 
     Parameters
     ----------
     table : their name -> ours; {n} stands for a number, {p} for "weight" or "bias". None drops a weight on purpose:
-        a buffer, a copy of a tied weight, the head of a task that is none of ours
+        a buffer, a copy of a tied weight, the head of a task that is none of ours; `Joined` splits or transposes it
     prefix : what both sides put in front of the encoder's names in a model with a head, such as "bert."
     heads : how their names of heads begin, which have no prefix
     ours : what our side puts there, where it is not the same
@@ -30,32 +55,39 @@ class Renames:
 
     def __init__(
         self,
-        table: Mapping[str, str | None],
+        table: Mapping[str, str | Joined | None],
         prefix: str = "",
         heads: tuple[str, ...] = (),
         ours: str | None = None,
     ):
         self.table, self.prefix, self.heads = dict(table), prefix, heads
         self.our_prefix = prefix if ours is None else ours
-        self._to_ours = _tree(self.table)
-        self._to_theirs = _tree({ours: theirs for theirs, ours in table.items() if ours is not None})
+        joined = {theirs: Joined(ours) if isinstance(ours, str) else ours for theirs, ours in table.items()}
+        self._to_ours = _tree(joined)
+        self._to_theirs = _tree(
+            {name: (theirs, ours) for theirs, ours in joined.items() if ours is not None for name in ours.names}
+        )
 
     def ours(self, state: Mapping[str, np.ndarray], family: str = "model of this family") -> dict[str, np.ndarray]:
         """Their weights under our names, without the prefix.
 
         Raises
         ------
-        CheckpointError : a name that is not in the table (the first few are listed), or two names of one weight.
+        CheckpointError : a name that is not in the table (the first few are listed), two names of one weight, or one
+            that cannot be split.
         """
         renamed, unknown, origin = {}, [], {}
         for name, value in state.items():
-            known, ours = _look_up(self._to_ours, _modern(name.removeprefix(self.prefix)))
+            known, joined, found = _look_up(self._to_ours, _modern(name.removeprefix(self.prefix)))
             if not known:
                 unknown.append(name)
-            elif ours in origin:
-                raise CheckpointError(f"the checkpoint holds two names for one weight: {origin[ours]} and {name}")
-            elif ours is not None:
-                renamed[ours], origin[ours] = value, name
+            elif joined is not None:
+                for ours, part in zip(_filled(joined, found), _split(joined, name, value), strict=True):
+                    if ours in origin:
+                        raise CheckpointError(
+                            f"the checkpoint holds two names for one weight: {origin[ours]} and {name}"
+                        )
+                    renamed[ours], origin[ours] = part, name
         if unknown:
             raise CheckpointError(f"the checkpoint holds weights that are not a {family}'s: {few(unknown)}")
         return renamed
@@ -65,18 +97,40 @@ class Renames:
 
         Raises
         ------
-        CheckpointError : a name of ours that the table does not hold.
+        CheckpointError : a name of ours that the table does not hold, or a part of one of theirs without the others.
         """
-        renamed, unknown = {}, []
+        parts, unknown = {}, []  # of each of theirs: how it is joined, of which names, and those that are there
         for name, value in state.items():
-            known, theirs = _look_up(self._to_theirs, name.removeprefix(self.our_prefix))
+            ours = name.removeprefix(self.our_prefix)
+            known, target, found = _look_up(self._to_theirs, ours)
             if not known:
                 unknown.append(name)
-            else:
-                renamed[theirs if not headed or theirs.startswith(self.heads) else self.prefix + theirs] = value
+                continue
+            theirs, joined = target
+            theirs = theirs.format(**found)
+            theirs = theirs if not headed or theirs.startswith(self.heads) else self.prefix + theirs
+            parts.setdefault(theirs, (joined, _filled(joined, found), {}))[2][ours] = value
         if unknown:
             raise CheckpointError(f"these weights have no Hugging Face name: {few(unknown)}")
+        renamed = {}
+        for theirs, (joined, names, values) in parts.items():
+            if lost := [name for name in names if name not in values]:
+                raise CheckpointError(f"{theirs} would lack {few(lost)}")
+            renamed[theirs] = joined.join([values[name] for name in names])
         return renamed
+
+
+def _filled(joined: Joined, found: dict) -> list[str]:
+    return [name.format(**found) for name in joined.names]
+
+
+def _split(joined: Joined, name: str, value) -> list[np.ndarray]:
+    try:
+        return joined.split(value)
+    except ValueError:
+        raise CheckpointError(
+            f"{name} {tuple(value.shape)} is no {len(joined.names)} weights of ours below each other"
+        ) from None
 
 
 def _modern(name: str) -> str:
@@ -100,10 +154,10 @@ def _tree(table):
 
 
 def _look_up(tree, name):
-    """Whether the table holds a name, and its other name."""
+    """Whether the table holds a name, what stands there, and what {n} and {p} stand for."""
     for target, found in _leaves(tree, name.split("."), {}):
-        return True, target if target is None else target.format(**found)
-    return False, None
+        return True, target, found
+    return False, None, {}
 
 
 def _leaves(node, parts, found):

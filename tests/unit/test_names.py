@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from course_lib.checkpoints.names import Renames
+from course_lib.checkpoints.names import Joined, Renames
 from course_lib.errors import CheckpointError
 
 T5 = Renames({
@@ -69,3 +69,44 @@ def test_a_name_is_looked_up_by_its_parts_and_not_by_trying_every_pattern(monkey
     names._to_ours = counting(names._to_ours)
     assert len(names.ours({f"part{i}.layer.3.bias": i for i in range(200)})) == 200
     assert steps <= 200 * 4 * 2
+
+
+GPT2 = Renames({
+    "h.{n}.attn.c_attn.{p}": Joined(*(f"layers.{{n}}.attention.{x}_proj.{{p}}" for x in "qkv"), transposed=True),
+    "h.{n}.mlp.c_fc.{p}": Joined("layers.{n}.feed_forward.linear1.{p}", transposed=True),
+    "wte.weight": "embedding.weight",
+    "qkv.weight": Joined("q.weight", "k.weight", "v.weight"),
+}, prefix="transformer.", heads=("lm_head.",))  # fmt: skip
+
+
+def test_one_weight_of_theirs_is_several_of_ours_and_transposed():
+    """GPT-2's Conv1D computes x W + b with queries, keys and values beside each other."""
+    rng = np.random.default_rng(0)
+    state = {
+        "transformer.wte.weight": rng.normal(size=(9, 4)), "transformer.h.1.mlp.c_fc.weight": np.ones((4, 6)),
+        "transformer.h.1.attn.c_attn.weight": rng.normal(size=(4, 12)),
+        "transformer.h.1.attn.c_attn.bias": rng.normal(size=12),
+        "transformer.qkv.weight": rng.normal(size=(6, 4)),
+    }  # fmt: skip
+    ours = GPT2.ours(state)
+    x = rng.normal(size=(5, 4))
+    computed = x @ state["transformer.h.1.attn.c_attn.weight"] + state["transformer.h.1.attn.c_attn.bias"]
+    for name, expected in zip("qkv", np.split(computed, 3, axis=1), strict=True):
+        weight, bias = (ours[f"layers.1.attention.{name}_proj.{p}"] for p in ("weight", "bias"))
+        assert weight.shape == (4, 4)
+        np.testing.assert_allclose(x @ weight.T + bias, expected)
+    assert ours["layers.1.feed_forward.linear1.weight"].shape == (6, 4)
+    np.testing.assert_array_equal(ours["k.weight"], state["transformer.qkv.weight"][2:4])
+    back = GPT2.theirs(ours, headed=True)
+    assert back.keys() == state.keys()
+    for name, value in state.items():
+        np.testing.assert_array_equal(back[name], value)
+
+
+def test_what_cannot_be_split_or_joined():
+    with pytest.raises(CheckpointError, match=r"qkv.weight \(7, 4\) is no 3 weights of ours below each other"):
+        GPT2.ours({"qkv.weight": np.zeros((7, 4))})
+    with pytest.raises(CheckpointError, match="qkv.weight would lack k.weight"):
+        GPT2.theirs({"q.weight": np.zeros((2, 4)), "v.weight": np.zeros((2, 4))})
+    with pytest.raises(CheckpointError, match="two names for one weight: qkv.weight and transformer.qkv.weight"):
+        GPT2.ours({"qkv.weight": np.zeros((3, 4)), "transformer.qkv.weight": np.zeros((3, 4))})
