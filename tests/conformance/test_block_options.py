@@ -3,6 +3,7 @@
 Against the loop specification, and by properties that need no reference.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ from course_lib.masks import causal_mask, padding_mask
 from course_lib.models.blocks import BlockConfig
 from tests.support import specification, states
 from tests.support.backends import NUMPY, TENSORFLOW, TORCH
+from tests.support.pairwise import pairwise
 
 B, H, H_KV, T, S, D_K, D_V = 2, 4, 2, 5, 7, 6, 3
 D_MODEL, D_FF = 10, 9
@@ -67,25 +69,26 @@ def test_causal_is_the_causal_mask(backend, rng, name, n_queries):
     assert_allclose(backend.call(function, q, k, v, causal=True).output, expected, **backend.tolerance)
 
 
+@functools.cache
+def slopes(backend, name, case):
+    """By q, k, v and the bias."""
+    shape, n_kv_heads, options = OPTIONS[case]
+    q, k, v, bias = problem(np.random.default_rng(0), n_kv_heads, shape)
+    inputs = [q, k, v] + ([] if bias is None else [np.asarray(bias)])
+    function = backend.function(name)
+
+    def attend(q, k, v, bias=None):
+        return function(q, k, v, bias=bias, **{key: backend.tensor(value) for key, value in options.items()})
+
+    return backend.gradients(attend, *inputs)[0]
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("case", [case for case in OPTIONS if case != "nothing"])
-def test_gradients_are_those_of_the_reference(rng, name, case):
-    """By q, k, v and the bias, in float64 differences of NumPy's `attention`."""
-    shape, n_kv_heads, options = OPTIONS[case]
-    q, k, v, bias = problem(rng, n_kv_heads, shape)
-    inputs = [q, k, v] + ([] if bias is None else [np.asarray(bias)])
-
-    def slopes(backend, name):
-        function = backend.function(name)
-
-        def attend(q, k, v, bias=None):
-            return function(q, k, v, bias=bias, **{key: backend.tensor(value) for key, value in options.items()})
-
-        return backend.gradients(attend, *inputs)[0]
-
-    expected = slopes(NUMPY, "attention")
+def test_gradients_are_those_of_the_reference(name, case):
+    """Which are float64 differences of NumPy's `attention`."""
     for backend in (TORCH, TENSORFLOW):
-        for ours, theirs in zip(slopes(backend, name), expected, strict=True):
+        for ours, theirs in zip(slopes(backend, name, case), slopes(NUMPY, "attention", case), strict=True):
             known = ~np.isnan(theirs)
             assert_allclose(ours[known], theirs[known], rtol=1e-3, atol=2e-5)
 
@@ -102,9 +105,7 @@ def test_a_bias_of_a_row_changes_nothing_and_one_of_minus_infinity_hides(backend
     assert_allclose(backend.call(function, q, k, v, bias=hidden).output, expected, **backend.tolerance)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("hidden", [-np.inf, None, -2e38, -1e30, -1e9], ids=str)
-@pytest.mark.parametrize("masked", [None, "padding", "causal"])
+@pairwise(name=FUNCTIONS, hidden=[-np.inf, None, -2e38, -1e30, -1e9], masked=[None, "padding", "causal"])
 def test_a_very_low_bias_never_loses_to_what_is_hidden(backend, rng, name, hidden, masked):
     """A key of a low bias gets nothing beside others and all where it is alone; what a mask hides gets nothing ever."""
     q, k, v, _ = problem(rng, H, None, S)
@@ -201,6 +202,7 @@ KINDS = {
     "Llama": {"norm": "rms", "gated": True, "linear_bias": False, "n_kv_heads": 1, "d_head": 6, "pre_norm": True,
               "rotary_base": 50.0},
 }  # fmt: skip
+SEVERAL = ("T5", "Llama")  # between them they have each of the others
 
 
 def block(kind):
@@ -266,8 +268,10 @@ def expected_layer(state, config, x, memory, bias):
     return x
 
 
-@pytest.mark.parametrize("cross_attention", [True, False], ids=["with an encoder", "alone"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "cross_attention"), [*((kind, True) for kind in KINDS), *((kind, False) for kind in SEVERAL)],
+    ids=lambda value: {True: "with an encoder", False: "alone"}.get(value, value),
+)  # fmt: skip
 def test_a_decoder_layer_of_every_kind(backend, rng, kind, cross_attention):
     config = block(kind)
     state = states.random_state(shapes(config, cross_attention))
@@ -278,8 +282,9 @@ def test_a_decoder_layer_of_every_kind(backend, rng, kind, cross_attention):
     assert_allclose(found, expected_layer(state, config, x, memory, bias), **backend.tolerance)
 
 
-@pytest.mark.parametrize("attention", FUNCTIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "attention"), [*((kind, "attention") for kind in KINDS), *((kind, "fused_attention") for kind in SEVERAL)]
+)
 def test_a_causal_encoder_is_a_decoder_alone(backend, rng, kind, attention):
     config, x = block(kind), rng.normal(size=(B, T, D_MODEL))
     encoder = backend.make("Encoder", 2, config, backend.function(attention))
@@ -295,9 +300,11 @@ def test_a_causal_encoder_is_a_decoder_alone(backend, rng, kind, attention):
     assert len(found.self_weights) == 2 and found.cross_weights is None
 
 
-@pytest.mark.parametrize("attention", FUNCTIONS)
-@pytest.mark.parametrize("cross_attention", [True, False], ids=["with an encoder", "alone"])
-@pytest.mark.parametrize("kind", KINDS)
+@pairwise(
+    kind=list(KINDS),
+    cross_attention=[pytest.param(True, id="with an encoder"), pytest.param(False, id="alone")],
+    attention=FUNCTIONS,
+)
 def test_the_cache_gives_what_the_whole_gives(backend, rng, kind, cross_attention, attention):
     """In steps of one token and of several, under a bias for all places."""
     model = backend.make("Decoder", 2, block(kind), backend.function(attention), cross_attention)
