@@ -1,7 +1,8 @@
 """A model as `course_lib.decoding.search` wants it, which asks for the logits of the next token again and again."""
 
 from course_lib.checks import check_continuation
-from course_lib.torch.layers import decoding, tensor_of
+from course_lib.torch.layers import tensor_of
+from course_lib.torch.modes import answering
 
 
 class NextLogits:
@@ -18,7 +19,7 @@ class NextLogits:
 
     def __init__(self, model, source_ids, cached: bool = True):
         self.model, self.cached, self.n_read = model, cached, 0
-        with decoding(model):
+        with answering(model):
             self.memory = model.encode(source_ids)
             self.state = model.start(self.memory)
 
@@ -26,7 +27,7 @@ class NextLogits:
         """ids (N, t) -> NumPy array (N, target_vocab); ValueError unless they continue what was read."""
         ids = tensor_of(ids, _device(self.state))
         check_continuation(ids.shape, _n_rows(self.state), self.n_read)
-        with decoding(self.model):
+        with answering(self.model):
             if self.cached:
                 logits, self.state = self.model.step(ids[:, self.n_read :], self.state)
             else:
@@ -36,7 +37,7 @@ class NextLogits:
 
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
-        with decoding(self.model):
+        with answering(self.model):
             rows = tensor_of(rows, _device(self.state))
             self.memory, self.state = _chosen(self.memory, rows), _chosen(self.state, rows)
 

@@ -1,12 +1,12 @@
-"""What several modules share: ids on their way into an embedding, computed tables, and the mode of evaluation."""
-
-import contextlib
+"""What several modules share: ids on their way into an embedding, means of tokens, and computed tables."""
 
 import numpy as np
 import torch
 from torch import nn
 
 from course_lib.checks import check_ids, check_tokens
+from course_lib.torch.modes import answering as decoding  # noqa: F401 - where they stood before
+from course_lib.torch.modes import evaluating, without_gradients  # noqa: F401
 
 
 def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, note: str = ""):
@@ -71,38 +71,6 @@ def tensor_of(values, device=None):
     if isinstance(values, np.ndarray):
         values = np.ascontiguousarray(values)  # PyTorch has no negative strides
     return torch.as_tensor(values, device=device)
-
-
-@contextlib.contextmanager
-def evaluating(model):
-    """Inside, a model is in evaluation mode and no gradient is kept; then each of its modules has its mode again."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with without_gradients():
-            yield
-    finally:
-        model.train(modes[0][1])
-        for module, mode in modes:  # a part may be in evaluation mode while the rest is trained
-            module.training = mode
-
-
-def decoding(model):
-    """As `evaluating`, for each token: it leaves a model in evaluation mode alone, as visiting every module is slow."""
-    return evaluating(model) if model.training else without_gradients()
-
-
-@contextlib.contextmanager
-def without_gradients():
-    """`torch.inference_mode()`, after which a training in the same `torch.autocast` goes on.
-
-    Up to PyTorch 2.10, autocast keeps the copies of the weights that it cast inside, which have no gradients.
-    """
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        torch.clear_autocast_cache()
 
 
 def _extremes(ids):
