@@ -75,7 +75,8 @@ class Pretrained:
             state = with_ties(state, family.ties, prefix)
         if family.names is not None:
             state = family.names.ours(state, family.name)
-        state = {name: value for name, value in state.items() if not within(name, new)}
+        others = ("classifier",) if _classifies_else(settings, cls.architecture) else ()
+        state = {name: value for name, value in state.items() if not within(name, (*new, *others))}
         try:
             weights = match(needed, state, unused=family.heads)
         except CheckpointError as error:
@@ -115,6 +116,18 @@ def _check_parts(new: tuple[str, ...], expected: dict) -> None:
             raise ValueError(f"new={part!r} names no part of this model; its parts are {parts}")
 
 
+def _saved_from(settings: dict) -> str | None:
+    """The class that a checkpoint was saved from, as far as its config.json says."""
+    names = settings.get("architectures")
+    return names[0] if isinstance(names, list) and names else None
+
+
+def _classifies_else(settings: dict, architecture: str) -> bool:
+    """Whether a checkpoint's classifier is of another task: of the same name and shape, it would do nonsense here."""
+    tasks = {str(name).partition("For")[2] for name in (_saved_from(settings), architecture)}
+    return len(tasks) == 2 and tasks <= {"SequenceClassification", "TokenClassification", "MultipleChoice"}
+
+
 def _advice(needed: dict, state: dict, settings: dict, model, new: tuple[str, ...]) -> str:
     """What to do about weights that do not fit: a fresh head, or the class that the checkpoint was saved from."""
     advice, family = "", model.family
@@ -125,8 +138,7 @@ def _advice(needed: dict, state: dict, settings: dict, model, new: tuple[str, ..
             parts.append(other)  # a classifier that never saw a pooled token has a label for each token
     if parts and set(parts) <= set(family.heads):
         advice += f"; to start with fresh values there, pass new={[*new, *parts]}"
-    names = settings.get("architectures")
-    saved_from = names[0] if isinstance(names, list) and names else model.architecture
+    saved_from = _saved_from(settings) or model.architecture
     if saved_from != model.architecture:
         advice += f"; the checkpoint was saved from a {saved_from}"
         if saved_from not in family.classes and family.encoder is not None:

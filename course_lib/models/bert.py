@@ -184,8 +184,7 @@ check_keys(BertConfig)
 
 
 # Hugging Face's name -> ours, without the leading "bert."; {n} is the layer's number.
-# None = dropped on purpose: buffers, copies of tied weights (`TIES` looks at them first), the next-sentence head.
-# The head that answers questions is none of ours; it has a name so that BertModel can leave it out.
+# None = dropped on purpose: buffers, copies of tied weights (`TIES` looks at them first).
 RENAMES = {
     "embeddings.word_embeddings.weight": "embeddings.token.weight",
     "embeddings.position_embeddings.weight": "embeddings.position.weight",
@@ -204,11 +203,11 @@ RENAMES = {
     "cls.predictions.transform.dense.{p}": "head.transform.{p}",
     "cls.predictions.transform.LayerNorm.{p}": "head.norm.{p}",
     "cls.predictions.bias": "head.bias",
+    "cls.seq_relationship.{p}": "next_sentence.{p}",
     "classifier.{p}": "classifier.{p}",
     "qa_outputs.{p}": "qa_outputs.{p}",
     "embeddings.position_ids": None,
     "cls.predictions.decoder.{p}": None,
-    "cls.seq_relationship.{p}": None,
 }
 
 # of each tied weight that a masked language model's file may hold twice, the second name and the first
@@ -230,7 +229,7 @@ class BertOutput(NamedTuple):
 class MaskedLMOutput(NamedTuple):
     """Of `BertForMaskedLM`."""
 
-    logits: Any  # (B, T, V)
+    logits: Any  # (B, T, V); of N tokens alone, (N, V), with `at`
     hidden: tuple | None
     weights: tuple | None
 
@@ -252,8 +251,15 @@ BERT = Family(
     names=Renames(RENAMES, prefix="bert.", heads=("cls.", "classifier.", "qa_outputs.")),
     ties=TIES,
     tied_part="head",
-    heads=("pooler", "head", "classifier", "qa_outputs"),
+    heads=("pooler", "head", "next_sentence", "classifier", "qa_outputs"),
     of_another_task={"pooler": "classifier"},
     encoder="BertModel",
-    classes=("BertModel", "BertForMaskedLM", "BertForSequenceClassification"),
+    classes=(
+        "BertModel",
+        "BertForMaskedLM",
+        "BertForPreTraining",
+        "BertForSequenceClassification",
+        "BertForTokenClassification",
+        "BertForQuestionAnswering",
+    ),
 )

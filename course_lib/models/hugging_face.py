@@ -70,7 +70,8 @@ def write(config, architecture: str) -> dict:
     It has none of these models with `pre_norm`: another model_type tells it so.
     """
     settings = {theirs: getattr(config, ours) for ours, theirs in config.border.keys.items()}
-    names = dict(enumerate(config.labels or _nameless(config.n_classes)))
+    answers = architecture.endswith("ForQuestionAnswering")  # there a start and an end are what is labelled
+    names = dict(enumerate(_nameless(2) if answers else config.labels or _nameless(config.n_classes)))
     return {
         "architectures": [architecture],
         "model_type": _type_of(config.border, config.pre_norm),
@@ -88,6 +89,8 @@ def reader_of(kind):
         if not architecture.endswith(("ForMaskedLM", "ForPreTraining")):
             # the others have no output matrix that could be tied
             settings = {**settings, "tie_word_embeddings": True}
+        if architecture.endswith("ForQuestionAnswering"):  # a start and an end, whatever was classified before
+            settings = {name: value for name, value in settings.items() if name not in ("id2label", "num_labels")}
         return read(kind, settings)
 
     return read_config

@@ -9,6 +9,11 @@ from course_lib.numpy.layers import mean_pool
 from course_lib.numpy.losses import cross_entropy
 from course_lib.numpy.masks import causal_mask, padding_mask
 from course_lib.numpy.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.numpy.models.bert_heads import (
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 from course_lib.numpy.models.seq2seq import Seq2Seq
 from course_lib.numpy.models.transformer import Transformer, load_translator
 from course_lib.numpy.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
@@ -20,7 +25,10 @@ fused, unrolled = run_fused, run_unrolled  # their names of before
 __all__ = [
     "AdditiveScore",
     "BertForMaskedLM",
+    "BertForPreTraining",
+    "BertForQuestionAnswering",
     "BertForSequenceClassification",
+    "BertForTokenClassification",
     "BertModel",
     "Decoder",
     "DecoderLayer",

@@ -29,6 +29,11 @@ from course_lib.tensorflow.layers import mean_pool
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.masks import causal_mask, padding_mask
 from course_lib.tensorflow.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.tensorflow.models.bert_heads import (
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 from course_lib.tensorflow.models.seq2seq import Seq2Seq
 from course_lib.tensorflow.models.transformer import Transformer, load_translator
 from course_lib.tensorflow.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
@@ -40,7 +45,10 @@ fused, unrolled = run_fused, run_unrolled  # their names of before
 __all__ = [
     "AdditiveScore",
     "BertForMaskedLM",
+    "BertForPreTraining",
+    "BertForQuestionAnswering",
     "BertForSequenceClassification",
+    "BertForTokenClassification",
     "BertModel",
     "Decoder",
     "DecoderLayer",

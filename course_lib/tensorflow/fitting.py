@@ -13,7 +13,8 @@ class Fittable:
 
     The inputs are those of the call, by name or in order: `fit({"ids": ids, "segments": segments}, labels)`,
     `fit((source_ids, target_ids), labels)`, `fit(ids, labels)`. The loss and the metrics see the logits, and
-    `predict` returns them (a model without logits: a dict of its outputs). `export` writes what `predict` does.
+    `predict` returns them (a model without logits: a dict of its outputs). `export` writes what `predict` does. Logits
+    of several kinds, as of `BertForPreTraining`, are a dict by their names, and so are their losses and labels.
 
     A model that takes a mask hides the padding, `config.pad_id`, in all of these when none is given. A mask of two
     axes is one of the batch and its tokens there, (B, T), and one of three has a row for each query, (B, T, S), as
@@ -38,9 +39,10 @@ class Fittable:
     def predict_step(self, data):
         """The logits of a batch (inputs,)."""
         outputs = super().predict_step(self._prepared(data))
-        if hasattr(outputs, "logits"):
-            return at_least_float32(outputs.logits)
-        return {name: at_least_float32(x) for name, x in outputs._asdict().items() if x is not None}
+        found = _logits(outputs)
+        if found is None:
+            found = {name: x for name, x in outputs._asdict().items() if x is not None}
+        return tf.nest.map_structure(at_least_float32, found)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The compiled loss of the logits.
@@ -49,16 +51,18 @@ class Fittable:
         ------
         ValueError : a loss was compiled, and the model has no logits.
         """
-        if self._compile_loss is not None and not hasattr(y_pred, "logits"):
+        logits = _logits(y_pred)
+        if self._compile_loss is not None and logits is None:
             raise ValueError(
                 f"{type(self).__name__} has no logits for a loss: train BertForSequenceClassification or "
                 "BertForMaskedLM, or a model around it, such as keras.Model(ids, head(model(ids).pooled))"
             )
-        return super().compute_loss(x, y, getattr(y_pred, "logits", y_pred), sample_weight, training)
+        return super().compute_loss(x, y, y_pred if logits is None else logits, sample_weight, training)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """The compiled metrics of the logits."""
-        return super().compute_metrics(x, y, getattr(y_pred, "logits", y_pred), sample_weight)
+        logits = _logits(y_pred)
+        return super().compute_metrics(x, y, y_pred if logits is None else logits, sample_weight)
 
     def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
         """As Keras's own; what is written is `predict` on a batch, of ids of any shape unless a signature is given.
@@ -120,6 +124,14 @@ def _of_four_axes(mask):
     shape = tf.shape(mask)
     shape = tf.concat([shape[:1], tf.ones(4 - tf.rank(mask), shape.dtype), shape[1:]], 0)
     return tf.ensure_shape(tf.reshape(mask, shape), (None,) * 4)
+
+
+def _logits(outputs):
+    """The logits of a model's outputs; those of several kinds by their names; None for a model without."""
+    if hasattr(outputs, "logits"):
+        return outputs.logits
+    named = outputs._asdict() if hasattr(outputs, "_asdict") else {}
+    return {name: x for name, x in named.items() if name.endswith("_logits")} or None
 
 
 class _Served(keras.Model):

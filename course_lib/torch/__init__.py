@@ -21,6 +21,11 @@ from course_lib.torch.layers import mean_pool
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.masks import causal_mask, padding_mask
 from course_lib.torch.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.torch.models.bert_heads import (
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 from course_lib.torch.models.seq2seq import Seq2Seq
 from course_lib.torch.models.transformer import Transformer, load_translator
 from course_lib.torch.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
@@ -35,7 +40,10 @@ fused, unrolled = run_fused, run_unrolled  # their names of before
 __all__ = [
     "AdditiveScore",
     "BertForMaskedLM",
+    "BertForPreTraining",
+    "BertForQuestionAnswering",
     "BertForSequenceClassification",
+    "BertForTokenClassification",
     "BertModel",
     "Decoder",
     "DecoderLayer",

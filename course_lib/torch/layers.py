@@ -35,6 +35,30 @@ def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, no
     return ids
 
 
+def chosen(hidden, at=None):
+    """The vectors of some tokens: those where `at` is True, in the order of the rows.
+
+    Parameters
+    ----------
+    hidden : shape (B, T, d_model)
+    at : boolean, shape (B, T); None: all, as they are
+
+    Returns
+    -------
+    shape (N, d_model), or `hidden`.
+
+    Raises
+    ------
+    TypeError : `at` is not boolean.
+    ValueError : `at` has another shape.
+    """
+    if at is None:
+        return hidden
+    at = tensor_of(at, hidden.device)
+    check_tokens("at", at.shape, at.dtype, hidden.shape[:2])
+    return hidden[at]
+
+
 def mean_pool(hidden, real=None):
     """One vector a sequence: the mean of its real tokens' vectors (Reimers and Gurevych 2019, section 3).
 

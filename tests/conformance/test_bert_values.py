@@ -15,11 +15,7 @@ SEGMENTS = np.array([[0, 0, 1, 1, 2], [1, 1, 0, 0, 0]])
 MASK = (IDS != 0)[:, None, None, :]
 SIZES = (CONFIG.n_layers, CONFIG.n_heads)
 
-ARCHITECTURES = {
-    "BertModel": states.bert(CONFIG),
-    "BertForMaskedLM": states.masked_lm(CONFIG),
-    "BertForSequenceClassification": states.classifier(CONFIG),
-}
+ARCHITECTURES = {name: shapes(CONFIG) for name, shapes in states.BERTS.items()}
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -72,7 +68,7 @@ def test_classifier(backend):
     assert_allclose(logits, specification.classifier(state, IDS, MASK, SEGMENTS, *SIZES), **backend.tolerance)
 
 
-@pytest.mark.parametrize("name", ["BertForMaskedLM", "BertForSequenceClassification"])
+@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name != "BertModel"])
 def test_heads_return_the_layers_when_asked(backend, name):
     state = states.random_state(ARCHITECTURES[name])
     model = backend.make(name, CONFIG, state=state)

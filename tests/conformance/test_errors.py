@@ -283,7 +283,7 @@ BERT = {
 
 
 @pytest.mark.parametrize("case", BERT)
-@pytest.mark.parametrize("name", ["BertModel", "BertForMaskedLM", "BertForSequenceClassification"])
+@pytest.mark.parametrize("name", states.BERTS)
 def test_bert(backend, name, case):
     ids, keywords, exception, message = BERT[case]
     with pytest.raises(exception, match=f"(?s){message}"):

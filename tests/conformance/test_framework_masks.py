@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from course_lib import masks
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from tests.support import states
 from tests.support.backends import BACKENDS
 
 IDS = np.array([[4, 2, 7, 9], [0, 3, 7, 7], [7, 7, 7, 7]])
@@ -52,7 +53,7 @@ def test_the_module_has_what_the_package_exports(backend):
     assert (module.padding_mask, module.causal_mask) == (backend.lib.padding_mask, backend.lib.causal_mask)
 
 
-@pytest.mark.parametrize("name", ["BertModel", "BertForMaskedLM", "BertForSequenceClassification"])
+@pytest.mark.parametrize("name", states.BERTS)
 def test_a_mask_of_the_shape_of_the_ids_is_refused(backend, rng, name):
     """NumPy's rules put (B, S) in the place of (T, S) when B = T: with another batch it would not have passed."""
     config = BertConfig(vocab_size=12, d_model=4, n_layers=1, n_heads=2, d_ff=5, max_len=6)

@@ -37,7 +37,10 @@ BLOCK = BlockConfig(6, 3, 8, 0.1, 0.2, "gelu", True, "rms", 1e-3, 1, 4, 0.7, Fal
 EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "AdditiveScore": ((6, 6), (X, WIDE)),
     "BertForMaskedLM": ((BERT, lib.fused_attention), (IDS, MASK)),
+    "BertForPreTraining": ((BERT, lib.fused_attention), (IDS, MASK)),
+    "BertForQuestionAnswering": ((BERT, lib.fused_attention), (IDS, MASK)),
     "BertForSequenceClassification": ((BERT, lib.fused_attention), (IDS, MASK)),
+    "BertForTokenClassification": ((BERT, lib.fused_attention), (IDS, MASK)),
     "BertModel": ((BERT, lib.fused_attention, False), (IDS, MASK)),
     "Decoder": ((1, BLOCK, lib.rotary(lib.attention, 7.0), False), (X,)),
     "DecoderLayer": ((BLOCK, lib.fused_attention), (X, WIDE)),
@@ -193,6 +196,7 @@ PAIRS = TransformerConfig(13, 11, **SIZES, dropout=0.0, attention_dropout=0.25, 
 MODELS = {
     "classifier": (lambda: lib.BertForSequenceClassification(SMALL, seen_dropouts), IDS, np.array([0, 2])),
     "masked": (lambda: lib.BertForMaskedLM(SMALL, seen_dropouts), IDS, IDS),
+    "tokens": (lambda: lib.BertForTokenClassification(SMALL, seen_dropouts), IDS, IDS % 3),
     "transformer": (lambda: lib.Transformer(PAIRS, seen_dropouts), {"source_ids": IDS, "target_ids": TARGETS}, TARGETS),
     "seq2seq": (lambda: lib.Seq2Seq(13, 11, 4, 6, score="dot", pad_id=5), (IDS, TARGETS), TARGETS),
 }
@@ -219,9 +223,46 @@ def test_a_model_fits_evaluates_and_predicts_by_keras(kind):
     losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
     assert_allclose(loss, np.mean(losses), rtol=1e-5)
     assert_allclose(accuracy, (logits.argmax(-1) == labels).mean(), rtol=1e-6)
-    hidden = {"mask": lib.padding_mask(IDS, 5)} if kind in ("classifier", "masked") else {}
+    hidden = {"mask": lib.padding_mask(IDS, 5)} if kind in ("classifier", "masked", "tokens") else {}
     expected = model(inputs, **hidden).logits if isinstance(inputs, (dict, tuple)) else model(IDS, **hidden).logits
     assert_allclose(logits, expected, rtol=1e-4, atol=1e-5)
+
+
+SEVERAL = {
+    "pretraining": (lambda: lib.BertForPreTraining(SMALL), {"masked_logits": IDS, "next_logits": np.array([0, 1])}),
+    "answers": (
+        lambda: lib.BertForQuestionAnswering(SMALL),
+        {"start_logits": np.array([1, 0]), "end_logits": np.array([3, 1])},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_a_model_with_several_logits_fits_evaluates_and_predicts_by_keras(kind, tmp_path):
+    """Losses, metrics and labels by the names of the logits; the loss is their sum."""
+    keras.utils.set_random_seed(3)
+    make, labels = SEVERAL[kind]
+    model = make()
+    losses = {name: keras.losses.SparseCategoricalCrossentropy(from_logits=True) for name in labels}
+    metrics = {name: ["accuracy"] for name in labels}
+    model.compile(keras.optimizers.Adam(0.1), losses, metrics=metrics, run_eagerly=True)
+    history = model.fit(IDS, labels, epochs=4, verbose=0).history
+    assert history["loss"][-1] < 0.9 * history["loss"][0]
+    found = model.evaluate(IDS, labels, verbose=0, return_dict=True)
+    logits = model.predict(IDS, verbose=0)
+    expected = model(IDS, mask=lib.padding_mask(IDS, 5))
+    assert set(logits) == set(labels)
+    total = 0.0
+    for name, of_name in labels.items():
+        assert_allclose(logits[name], getattr(expected, name), rtol=1e-4, atol=1e-5)
+        total += float(losses[name](of_name, logits[name]))
+        assert_allclose(found[f"{name}_accuracy"], (logits[name].argmax(-1) == of_name).mean(), rtol=1e-6)
+    assert_allclose(found["loss"], total, rtol=1e-5)
+    model.save(tmp_path / "model.keras")
+    opened = keras.models.load_model(tmp_path / "model.keras")
+    assert error(opened.predict(IDS, verbose=0), logits) < 1e-5
+    model.export(tmp_path / "export", verbose=False)
+    assert error(tf.saved_model.load(str(tmp_path / "export")).serve(tf.constant(IDS)), logits) < 2e-5
 
 
 def test_keras_loop_hides_padding_and_takes_masks_and_segments():

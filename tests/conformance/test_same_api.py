@@ -15,7 +15,7 @@ KERAS = {"training", "name", "dtype", "trainable"}  # Keras's own arguments, whi
 CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
 MODULES = [
     "alignment", "attention", "positions", "losses", "encoder", "decoder", "rnn", "state",
-    "models.transformer", "models.bert", "models.seq2seq",
+    "models.transformer", "models.bert", "models.bert_heads", "models.seq2seq",
 ]  # fmt: skip
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",
@@ -140,7 +140,10 @@ def test_outputs_are_the_same_named_tuples(backend, rng):
         "Encoder": ((1, BlockConfig(6, 3, 8)), (x,), ("last_hidden", "hidden", "weights")),
         "BertModel": ((config,), (ids,), ("last_hidden", "pooled", "hidden", "weights")),
         "BertForMaskedLM": ((config,), (ids,), ("logits", "hidden", "weights")),
+        "BertForPreTraining": ((config,), (ids,), ("masked_logits", "next_logits", "hidden", "weights")),
         "BertForSequenceClassification": ((config,), (ids,), ("logits", "hidden", "weights")),
+        "BertForTokenClassification": ((config,), (ids,), ("logits", "hidden", "weights")),
+        "BertForQuestionAnswering": ((config,), (ids,), ("start_logits", "end_logits", "hidden", "weights")),
     }
     for name, (arguments, inputs, expected) in fields.items():
         assert backend.call(backend.make(name, *arguments), *inputs)._fields == expected

@@ -19,11 +19,7 @@ from tests.support.backends import BACKENDS
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_classes=3)
 IDS = np.array([[2, 5, 12, 1, 7], [9, 4, 4, 0, 0]])
-SHAPES = {
-    "BertModel": states.bert(CONFIG),
-    "BertForMaskedLM": states.masked_lm(CONFIG),
-    "BertForSequenceClassification": states.classifier(CONFIG),
-}
+SHAPES = {name: shapes(CONFIG) for name, shapes in states.BERTS.items()}
 # every layer with weights, its arguments, and the names and shapes of its weights
 MODULES = {
     "MultiHeadAttention": ((6, 3), states.multi_head_attention(6)),
@@ -120,7 +116,8 @@ def test_saved_in_one_framework_and_opened_in_another(backend, reader, name, tmp
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
     reader_model = getattr(reader.lib, name).from_pretrained(folder)
     assert_states_equal(state, reader.lib.get_state(reader_model))
-    assert reader_model.config == CONFIG
+    n_classes = 2 if name == "BertForQuestionAnswering" else CONFIG.n_classes  # a start and an end
+    assert reader_model.config == dataclasses.replace(CONFIG, n_classes=n_classes)
     expected = backend.call(writer_model, IDS)[0]
     assert_allclose(reader.call(reader_model, IDS)[0], expected, rtol=1e-4, atol=1e-5)
 
@@ -239,10 +236,10 @@ def test_a_checkpoint_with_a_head_for_answers(backend, tmp_path):
     theirs = {f"bert.{name}": value for name, value in load_file(tmp_path / "model.safetensors").items()}
     theirs |= {"qa_outputs.weight": np.zeros((2, 6), np.float32), "qa_outputs.bias": np.zeros(2, np.float32)}
     save_file(theirs, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    edit_config(tmp_path, architectures=["BertForQuestionAnswering"])
+    edit_config(tmp_path, architectures=["BertForMultipleChoice"])
     opened = backend.lib.BertModel.from_pretrained(tmp_path)
     assert_states_equal(state, backend.lib.get_state(opened), rtol=1e-6)
-    message = r"new=\['classifier'\]; .* from a BertForQuestionAnswering, whose encoder BertModel opens$"
+    message = r"new=\['classifier'\]; .* from a BertForMultipleChoice, whose encoder BertModel opens$"
     with pytest.raises(CheckpointError, match=message):
         backend.lib.BertForSequenceClassification.from_pretrained(tmp_path)
 
@@ -342,7 +339,10 @@ def test_what_answers_questions_opens_as_every_model(backend, name, tmp_path):
     backend.make("BertModel", CONFIG, pooler=False).save_pretrained(tmp_path)
     heads = {"qa_outputs.weight": np.zeros((2, 6), np.float32), "qa_outputs.bias": np.zeros(2, np.float32)}
     rewritten(tmp_path, heads)
-    new = {"BertModel": ["pooler"], "BertForMaskedLM": ["head"]}.get(name, ["pooler", "classifier"])
+    new = {
+        "BertModel": ["pooler"], "BertForMaskedLM": ["head"], "BertForPreTraining": ["pooler", "head", "next_sentence"],
+        "BertForTokenClassification": ["classifier"], "BertForQuestionAnswering": [],
+    }.get(name, ["pooler", "classifier"])  # fmt: skip
     getattr(backend.lib, name).from_pretrained(tmp_path, new=new)
 
 

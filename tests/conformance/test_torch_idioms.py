@@ -175,7 +175,10 @@ def parts():
     return {
         "AdditiveScore": ((6, 6), (x, x)),
         "BertForMaskedLM": ((config,), (SOURCE,)),
+        "BertForPreTraining": ((config,), (SOURCE,)),
+        "BertForQuestionAnswering": ((config,), (SOURCE,)),
         "BertForSequenceClassification": ((config,), (SOURCE,)),
+        "BertForTokenClassification": ((config,), (SOURCE,)),
         "BertModel": ((config,), (SOURCE,)),
         "Decoder": ((1, BLOCK), (x, x)),
         "DecoderLayer": ((BLOCK,), (x, x)),

@@ -54,9 +54,34 @@ def masked_lm(config):
     return bert(config, "bert.", pooler=False) | head | {"head.bias": (config.vocab_size,)}
 
 
+def pretraining(config):
+    return masked_lm(config) | linear("bert.pooler", config.d_model, config.d_model) | linear(
+        "next_sentence", config.d_model, 2
+    )
+
+
+def token_classifier(config):
+    return bert(config, "bert.", pooler=False) | linear("classifier", config.d_model, config.n_classes)
+
+
+def answers(config):
+    return bert(config, "bert.", pooler=False) | linear("qa_outputs", config.d_model, 2)
+
+
 def classifier(config):
     encoder = bert(config, "bert.", pooler=config.pooling == "first")
     return encoder | linear("classifier", config.d_model, config.n_classes)
+
+
+# the shapes of each class of BERT's, of a configuration
+BERTS = {
+    "BertModel": bert,
+    "BertForMaskedLM": masked_lm,
+    "BertForPreTraining": pretraining,
+    "BertForSequenceClassification": classifier,
+    "BertForTokenClassification": token_classifier,
+    "BertForQuestionAnswering": answers,
+}
 
 
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}

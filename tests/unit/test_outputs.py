@@ -1,8 +1,8 @@
 """course_lib.models: the fields of what the models return."""
 
-from course_lib.models import bert, blocks, transformer
+from course_lib.models import bert, bert_heads, blocks, transformer
 
-OUTPUTS = {**vars(blocks), **vars(bert), **vars(transformer)}
+OUTPUTS = {**vars(blocks), **vars(bert), **vars(bert_heads), **vars(transformer)}
 
 
 def test_fields():
@@ -12,6 +12,9 @@ def test_fields():
         "BertOutput": ("last_hidden", "pooled", "hidden", "weights"),
         "MaskedLMOutput": ("logits", "hidden", "weights"),
         "ClassifierOutput": ("logits", "hidden", "weights"),
+        "PretrainingOutput": ("masked_logits", "next_logits", "hidden", "weights"),
+        "TokenClassifierOutput": ("logits", "hidden", "weights"),
+        "AnswerOutput": ("start_logits", "end_logits", "hidden", "weights"),
         "DecoderLayerOutput": ("output", "self_weights", "cross_weights"),
         "DecoderOutput": ("last_hidden", "hidden", "self_weights", "cross_weights"),
         "LayerCache": ("keys", "values", "memory_keys", "memory_values"),

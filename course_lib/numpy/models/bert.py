@@ -7,7 +7,7 @@ from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutpu
 from course_lib.models.hugging_face import check_config
 from course_lib.numpy.attention import attention
 from course_lib.numpy.encoder import Encoder
-from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module, checked_ids, mean_pool
+from course_lib.numpy.layers import ACTIVATIONS, Embedding, LayerNorm, Linear, Module, checked_ids, chosen, mean_pool
 from course_lib.numpy.masks import real_tokens
 from course_lib.numpy.positions import LearnedPositions
 from course_lib.numpy.pretrained import Checkpoint
@@ -99,7 +99,7 @@ class MaskedLMHead(Module):
         initialise(self, config.init_std)
 
     def __call__(self, x, table):
-        """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
+        """x (..., d_model) and the token table (V, d_model) -> logits (..., V)."""
         return self.norm(self.activation(self.transform(x))) @ table.T + self.bias
 
 
@@ -115,10 +115,14 @@ class BertForMaskedLM(Checkpoint, Module):
         self.bert = self.Base(config, attention, pooler=False)
         self.head = MaskedLMHead(config)
 
-    def __call__(self, ids, mask=None, segments=None, return_layers=False):
-        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
+    def __call__(self, ids, mask=None, segments=None, return_layers=False, at=None):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights.
+
+        With `at`, boolean (B, T), the logits are of the N tokens where it is True, (N, V), in the order of the rows:
+        the product with the vocabulary takes long, and training needs it for the blanks alone.
+        """
         last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
-        return MaskedLMOutput(self.head(last_hidden, self.bert.embeddings.token.weight), hidden, weights)
+        return MaskedLMOutput(self.head(chosen(last_hidden, at), self.bert.embeddings.token.weight), hidden, weights)
 
 
 class BertForSequenceClassification(Checkpoint, Module):

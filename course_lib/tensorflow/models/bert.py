@@ -12,11 +12,13 @@ from course_lib.tensorflow.fitting import Fittable
 from course_lib.tensorflow.layers import (
     ExplicitMask,
     checked_ids,
+    chosen,
     dense,
     embedding,
     layer_norm,
     lengths,
     mean_pool,
+    product,
     table_of,
 )
 from course_lib.tensorflow.masks import real_tokens
@@ -114,8 +116,8 @@ class MaskedLMHead(Portable, keras.layers.Layer):
         self.bias = self.add_weight(shape=(config.vocab_size,), initializer="zeros", name="bias")
 
     def call(self, x, table):
-        """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
-        return tf.einsum("btd,vd->btv", self.norm(self.activation(self.transform(x))), table) + self.bias
+        """x (..., d_model) and the token table (V, d_model) -> logits (..., V)."""
+        return product(self.norm(self.activation(self.transform(x))), table) + self.bias
 
 
 class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
@@ -131,10 +133,14 @@ class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
         self.bert = self.Base(config, attention, pooler=False)
         self.head = MaskedLMHead(config)
 
-    def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
-        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
+    def call(self, ids, mask=None, segments=None, return_layers=False, at=None, training=False):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights.
+
+        With `at`, boolean (B, T), the logits are of the N tokens where it is True, (N, V), in the order of the rows:
+        the product with the vocabulary takes long, and training needs it for the blanks alone.
+        """
         last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
-        return MaskedLMOutput(self.head(last_hidden, table_of(self.bert.embeddings.token)), hidden, weights)
+        return MaskedLMOutput(self.head(chosen(last_hidden, at), table_of(self.bert.embeddings.token)), hidden, weights)
 
 
 class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Model):

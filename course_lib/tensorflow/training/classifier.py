@@ -12,6 +12,11 @@ from course_lib.checks import check_count
 from course_lib.masks import padding_mask
 from course_lib.tensorflow.layers import at_least_float32, mean_pool
 from course_lib.tensorflow.models.bert import BertForMaskedLM, BertModel
+from course_lib.tensorflow.models.bert_heads import (
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 from course_lib.tensorflow.serialization import serializable
 from course_lib.tensorflow.training.common import check_model
 from course_lib.text.padding import positional
@@ -26,7 +31,13 @@ from course_lib.training.arguments import (
 from course_lib.training.divergence import check_weights, fetched
 from course_lib.training.schedules import warmup_then_linear_decay
 
-NO_CLASSIFIERS = (BertModel, BertForMaskedLM)
+NO_CLASSIFIERS = (
+    BertModel,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 
 
 class WarmupThenLinearDecay(keras.optimizers.schedules.LearningRateSchedule):

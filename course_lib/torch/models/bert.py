@@ -9,7 +9,7 @@ from course_lib.models.bert import BERT, BertConfig, BertOutput, ClassifierOutpu
 from course_lib.models.hugging_face import check_config
 from course_lib.torch.attention import attention
 from course_lib.torch.encoder import ACTIVATIONS, Encoder
-from course_lib.torch.layers import checked_ids, mean_pool
+from course_lib.torch.layers import checked_ids, chosen, mean_pool
 from course_lib.torch.masks import real_tokens
 from course_lib.torch.positions import LearnedPositions
 from course_lib.torch.pretrained import Checkpoint
@@ -108,7 +108,7 @@ class MaskedLMHead(nn.Module):
         initialise(self, config.init_std)
 
     def forward(self, x, table):
-        """x (B, T, d_model) and the token table (V, d_model) -> logits (B, T, V)."""
+        """x (..., d_model) and the token table (V, d_model) -> logits (..., V)."""
         return F.linear(self.norm(self.activation(self.transform(x))), table, self.bias)
 
 
@@ -125,10 +125,16 @@ class BertForMaskedLM(Checkpoint, nn.Module):
         self.bert = self.Base(config, attention, pooler=False)
         self.head = MaskedLMHead(config)
 
-    def forward(self, ids, mask=None, segments=None, return_layers=False):
-        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights."""
+    def forward(self, ids, mask=None, segments=None, return_layers=False, at=None):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights.
+
+        With `at`, boolean (B, T), the logits are of the N tokens where it is True, (N, V), in the order of the rows:
+        the product with the vocabulary takes long, and training needs it for the blanks alone.
+        `torch.compile` breaks its graph where they are counted, and makes one of the whole where
+        `torch._dynamo.config.capture_dynamic_output_shape_ops` is True.
+        """
         last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
-        return MaskedLMOutput(self.head(last_hidden, self.bert.embeddings.token.weight), hidden, weights)
+        return MaskedLMOutput(self.head(chosen(last_hidden, at), self.bert.embeddings.token.weight), hidden, weights)
 
 
 class BertForSequenceClassification(Checkpoint, nn.Module):

@@ -12,6 +12,7 @@ from course_lib.masks import padding_mask
 from course_lib.text.padding import positional
 from course_lib.torch.layers import at_least_float32, evaluating, mean_pool, tensor_of
 from course_lib.torch.models.bert import BertForMaskedLM, BertModel
+from course_lib.torch.models.bert_heads import BertForPreTraining, BertForQuestionAnswering, BertForTokenClassification
 from course_lib.torch.training import loop, objectives
 from course_lib.torch.training.common import check_model, device_of, recasting
 from course_lib.training.arguments import (
@@ -24,7 +25,13 @@ from course_lib.training.arguments import (
 )
 from course_lib.training.schedules import warmup_then_linear_decay
 
-NO_CLASSIFIERS = (BertModel, BertForMaskedLM)
+NO_CLASSIFIERS = (
+    BertModel,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 
 
 def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01):
