@@ -29,7 +29,7 @@ test: ready      ## check the style, then run every test, on all cores: ARGS="te
 	@$(PY) -m ruff check .
 	@$(PY) -m pytest -n auto $(ARGS)
 
-mutation: ready  ## plant every bug and record that the tests notice all: ARGS="-k attention" chooses
+mutation: ready  ## plant every bug and record that the tests notice all: ARGS=--changed, ARGS="-k attention"
 	@$(PY) tests/mutation/plant_all.py $(ARGS)
 
 lab: ready       ## open the lectures in JupyterLab

@@ -1,5 +1,6 @@
 """Plant every bug, and record in passed.json that all were caught: what `make mutation` does.
 
+With `--changed` only those of the files that changed since the record was written: the others are in it as they stand.
 The tests that noticed run once more, on the library without a bug, and must pass there.
 """
 
@@ -21,10 +22,12 @@ class Witnesses:
 
 
 def main(arguments: list[str]) -> int:
-    """Run pytest with these arguments; record only if there are none, so that nothing was left out."""
+    """Run pytest with these arguments; record only if there are no others, so that nothing was left out."""
     witnesses = Witnesses()
     common = ["-p", "no:cacheprovider", "-n", "auto"]
-    code = int(pytest.main([str(HERE / "test_planted_bugs.py"), "--all-bugs", *common, *arguments], [witnesses]))
+    which = [] if "--changed" in arguments else ["--all-bugs"]
+    arguments = [argument for argument in arguments if argument != "--changed"]
+    code = int(pytest.main([str(HERE / "test_planted_bugs.py"), *which, *common, *arguments], [witnesses]))
     if code == 0:
         names = [str(TESTS.parent / name) for name in sorted(witnesses.names)]
         code = subprocess.run([sys.executable, "-m", "pytest", "-q", *common, *names], cwd=TESTS.parent).returncode
