@@ -4,13 +4,15 @@ import importlib
 import math
 from types import SimpleNamespace
 
+import keras
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from course_lib.batches.spans import encode_questions
-from course_lib.batches.tokens import encode_words
+from course_lib.batches.spans import SpanBatches, encode_questions
+from course_lib.batches.texts import TokenBatches
+from course_lib.batches.tokens import encode_words, token_labels
 from course_lib.models.bert import BertConfig
 from course_lib.numpy import get_state
 from course_lib.text.wordpiece import WordPiece
@@ -29,6 +31,17 @@ def backend(request):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """The same random weights whatever ran before."""
+    before = np.random.get_state()
+    np.random.seed(1)
+    torch.manual_seed(1)
+    keras.utils.set_random_seed(1)
+    yield
+    np.random.set_state(before)
 
 
 @pytest.fixture(scope="module")
@@ -265,3 +278,27 @@ def test_models_for_other_tasks(backend, tokenizer):
     for name in ("BertModel", "BertForTokenClassification"):
         with pytest.raises(TypeError, match="does not find answers: give a BertForQuestionAnswering"):
             own.span_logits(backend.make(name, settings), windows)
+
+
+def test_what_is_trained_comes_back_as_answers_and_tags(backend, tokenizer):
+    """The batches of both tasks feed the one loop, and what it has learned comes back as texts and as tags."""
+    parts = (importlib.import_module(f"course_lib.{backend.name}.training.{name}") for name in ("loop", "objectives"))
+    loop, objectives = parts
+    places = ["Hull", "York", "Leeds", "Bath"]
+    contexts = [f"{name} slept in {place}." for name in ("Ann", "Bob") for place in places]
+    spans = [(context.index("in ") + 3, len(context) - 1) for context in contexts]
+    settings = config(vocab_size=30522, pad_id=0, d_model=24, dropout=0.0, init_std=0.02, n_classes=5, labels=NAMES)
+    windows = encode_questions(["where?"] * 8, contexts, tokenizer, spans)
+    model = backend.make("BertForQuestionAnswering", settings)
+    loop.train(model, SpanBatches(windows, 4), objectives.spans(), rate=1e-2, epochs=12, progress=False)
+    found = predictions(backend).answer(model, ["where?"] * 8, contexts, tokenizer)
+    assert [(answer.start, answer.end) for answer in found] == spans and found[0].text == "Hull"
+
+    sentences = [context[:-1].split() for context in contexts]
+    tags = [["B-PER", "O", "O", "B-LOC"]] * 8
+    encoded = encode_words(sentences, tokenizer)
+    labels = token_labels(encoded, tags, NAMES)
+    model = backend.make("BertForTokenClassification", settings)
+    batches = TokenBatches(encoded.ids, labels, 4)
+    loop.train(model, batches, objectives.token_labels(), rate=1e-2, epochs=8, progress=False)
+    assert predictions(backend).tag(model, sentences, tokenizer) == tags

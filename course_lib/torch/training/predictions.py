@@ -8,8 +8,9 @@ from course_lib.batches.texts import Batches
 from course_lib.evaluation.best_spans import Found
 from course_lib.masks import padding_mask
 from course_lib.text.padding import stacked
-from course_lib.torch.layers import at_least_float32, evaluating, tensor_of
-from course_lib.torch.training.classifier import device_of
+from course_lib.torch.layers import at_least_float32, tensor_of
+from course_lib.torch.modes import evaluating
+from course_lib.torch.training.common import device_of
 from course_lib.training.predictions import Answer, as_answers, check_outputs, find_spans, reads_segments, tag_words
 
 
