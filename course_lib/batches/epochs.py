@@ -57,10 +57,11 @@ def similar_lengths(lengths: np.ndarray, batch_size: int, rng: np.random.Generat
 
     So little of a batch is padding, and sequences of equal lengths stay shuffled. There are always as many batches.
     """
-    pools = _cut(rng.permutation(len(lengths)), POOL * batch_size)
-    groups = [group for pool in pools for group in _cut(pool[np.argsort(lengths[pool], kind="stable")], batch_size)]
+    pools = cut(rng.permutation(len(lengths)), POOL * batch_size)
+    groups = [group for pool in pools for group in cut(pool[np.argsort(lengths[pool], kind="stable")], batch_size)]
     return [groups[i] for i in rng.permutation(len(groups))]
 
 
-def _cut(rows: np.ndarray, size: int) -> list[np.ndarray]:
+def cut(rows: np.ndarray, size: int) -> list[np.ndarray]:
+    """The rows in pieces of `size`, the last of which may have fewer."""
     return [rows[i : i + size] for i in range(0, len(rows), size)]

@@ -5,11 +5,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from course_lib.batches.epochs import cut, similar_lengths
 from course_lib.checks import check_count
 from course_lib.text.padding import lengths_of, positional, stacked
 
 IGNORED = -100  # the label of what no loss counts, as PyTorch, `transformers` and the tools around them have it
-POOL = 16  # batches' worth of examples that are sorted by length together
 
 
 class Batch(NamedTuple):
@@ -71,13 +71,9 @@ class Batches(Sequence):
             raise ValueError("there must be at least one sequence, and every sequence needs at least one token")
         self.sequences, self.pad_id, self.multiple = sequences, pad_id, multiple
         if seed is None:
-            order = np.argsort(lengths, kind="stable")
-            self.groups = _cut(order, batch_size)
+            self.groups = cut(np.argsort(lengths, kind="stable"), batch_size)
         else:
-            rng = np.random.default_rng(seed)
-            pools = _cut(rng.permutation(len(lengths)), POOL * batch_size)
-            groups = [g for pool in pools for g in _cut(pool[np.argsort(lengths[pool], kind="stable")], batch_size)]
-            self.groups = [groups[i] for i in rng.permutation(len(groups))]
+            self.groups = similar_lengths(lengths, batch_size, np.random.default_rng(seed))
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -211,7 +207,3 @@ def check_labels_of(sequences: Sequence[np.ndarray], labels, which: str = "") ->
             f"there are {len(sequences)} sequences, so labels must have shape ({len(sequences)},), got {labels.shape}"
         )
     return labels.astype(np.int64)
-
-
-def _cut(rows: np.ndarray, size: int) -> list[np.ndarray]:
-    return [rows[i : i + size] for i in range(0, len(rows), size)]
