@@ -8,11 +8,32 @@ from course_lib.numpy.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.numpy.layers import mean_pool
 from course_lib.numpy.losses import cross_entropy
 from course_lib.numpy.masks import causal_mask, padding_mask
+from course_lib.numpy.models.albert import (
+    AlbertForMaskedLM,
+    AlbertForQuestionAnswering,
+    AlbertForSequenceClassification,
+    AlbertForTokenClassification,
+    AlbertModel,
+)
 from course_lib.numpy.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.numpy.models.bert_heads import (
     BertForPreTraining,
     BertForQuestionAnswering,
     BertForTokenClassification,
+)
+from course_lib.numpy.models.distilbert import (
+    DistilBertForMaskedLM,
+    DistilBertForQuestionAnswering,
+    DistilBertForSequenceClassification,
+    DistilBertForTokenClassification,
+    DistilBertModel,
+)
+from course_lib.numpy.models.roberta import (
+    RobertaForMaskedLM,
+    RobertaForQuestionAnswering,
+    RobertaForSequenceClassification,
+    RobertaForTokenClassification,
+    RobertaModel,
 )
 from course_lib.numpy.models.seq2seq import Seq2Seq
 from course_lib.numpy.models.transformer import Transformer, load_translator
@@ -24,6 +45,11 @@ fused, unrolled = run_fused, run_unrolled  # their names of before
 
 __all__ = [
     "AdditiveScore",
+    "AlbertForMaskedLM",
+    "AlbertForQuestionAnswering",
+    "AlbertForSequenceClassification",
+    "AlbertForTokenClassification",
+    "AlbertModel",
     "BertForMaskedLM",
     "BertForPreTraining",
     "BertForQuestionAnswering",
@@ -32,6 +58,11 @@ __all__ = [
     "BertModel",
     "Decoder",
     "DecoderLayer",
+    "DistilBertForMaskedLM",
+    "DistilBertForQuestionAnswering",
+    "DistilBertForSequenceClassification",
+    "DistilBertForTokenClassification",
+    "DistilBertModel",
     "DotScore",
     "Encoder",
     "EncoderLayer",
@@ -44,6 +75,11 @@ __all__ = [
     "NextLogits",
     "RNN",
     "RNNCell",
+    "RobertaForMaskedLM",
+    "RobertaForQuestionAnswering",
+    "RobertaForSequenceClassification",
+    "RobertaForTokenClassification",
+    "RobertaModel",
     "Seq2Seq",
     "SinusoidalPositions",
     "TimeModulation",

@@ -28,11 +28,32 @@ from course_lib.tensorflow.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.tensorflow.layers import mean_pool
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.masks import causal_mask, padding_mask
+from course_lib.tensorflow.models.albert import (
+    AlbertForMaskedLM,
+    AlbertForQuestionAnswering,
+    AlbertForSequenceClassification,
+    AlbertForTokenClassification,
+    AlbertModel,
+)
 from course_lib.tensorflow.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.tensorflow.models.bert_heads import (
     BertForPreTraining,
     BertForQuestionAnswering,
     BertForTokenClassification,
+)
+from course_lib.tensorflow.models.distilbert import (
+    DistilBertForMaskedLM,
+    DistilBertForQuestionAnswering,
+    DistilBertForSequenceClassification,
+    DistilBertForTokenClassification,
+    DistilBertModel,
+)
+from course_lib.tensorflow.models.roberta import (
+    RobertaForMaskedLM,
+    RobertaForQuestionAnswering,
+    RobertaForSequenceClassification,
+    RobertaForTokenClassification,
+    RobertaModel,
 )
 from course_lib.tensorflow.models.seq2seq import Seq2Seq
 from course_lib.tensorflow.models.transformer import Transformer, load_translator
@@ -44,6 +65,11 @@ fused, unrolled = run_fused, run_unrolled  # their names of before
 
 __all__ = [
     "AdditiveScore",
+    "AlbertForMaskedLM",
+    "AlbertForQuestionAnswering",
+    "AlbertForSequenceClassification",
+    "AlbertForTokenClassification",
+    "AlbertModel",
     "BertForMaskedLM",
     "BertForPreTraining",
     "BertForQuestionAnswering",
@@ -52,6 +78,11 @@ __all__ = [
     "BertModel",
     "Decoder",
     "DecoderLayer",
+    "DistilBertForMaskedLM",
+    "DistilBertForQuestionAnswering",
+    "DistilBertForSequenceClassification",
+    "DistilBertForTokenClassification",
+    "DistilBertModel",
     "DotScore",
     "Encoder",
     "EncoderLayer",
@@ -64,6 +95,11 @@ __all__ = [
     "NextLogits",
     "RNN",
     "RNNCell",
+    "RobertaForMaskedLM",
+    "RobertaForQuestionAnswering",
+    "RobertaForSequenceClassification",
+    "RobertaForTokenClassification",
+    "RobertaModel",
     "Seq2Seq",
     "SinusoidalPositions",
     "TimeModulation",

@@ -20,11 +20,32 @@ from course_lib.torch.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.torch.layers import mean_pool
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.masks import causal_mask, padding_mask
+from course_lib.torch.models.albert import (
+    AlbertForMaskedLM,
+    AlbertForQuestionAnswering,
+    AlbertForSequenceClassification,
+    AlbertForTokenClassification,
+    AlbertModel,
+)
 from course_lib.torch.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
 from course_lib.torch.models.bert_heads import (
     BertForPreTraining,
     BertForQuestionAnswering,
     BertForTokenClassification,
+)
+from course_lib.torch.models.distilbert import (
+    DistilBertForMaskedLM,
+    DistilBertForQuestionAnswering,
+    DistilBertForSequenceClassification,
+    DistilBertForTokenClassification,
+    DistilBertModel,
+)
+from course_lib.torch.models.roberta import (
+    RobertaForMaskedLM,
+    RobertaForQuestionAnswering,
+    RobertaForSequenceClassification,
+    RobertaForTokenClassification,
+    RobertaModel,
 )
 from course_lib.torch.models.seq2seq import Seq2Seq
 from course_lib.torch.models.transformer import Transformer, load_translator
@@ -39,6 +60,11 @@ fused, unrolled = run_fused, run_unrolled  # their names of before
 
 __all__ = [
     "AdditiveScore",
+    "AlbertForMaskedLM",
+    "AlbertForQuestionAnswering",
+    "AlbertForSequenceClassification",
+    "AlbertForTokenClassification",
+    "AlbertModel",
     "BertForMaskedLM",
     "BertForPreTraining",
     "BertForQuestionAnswering",
@@ -47,6 +73,11 @@ __all__ = [
     "BertModel",
     "Decoder",
     "DecoderLayer",
+    "DistilBertForMaskedLM",
+    "DistilBertForQuestionAnswering",
+    "DistilBertForSequenceClassification",
+    "DistilBertForTokenClassification",
+    "DistilBertModel",
     "DotScore",
     "Encoder",
     "EncoderLayer",
@@ -59,6 +90,11 @@ __all__ = [
     "NextLogits",
     "RNN",
     "RNNCell",
+    "RobertaForMaskedLM",
+    "RobertaForQuestionAnswering",
+    "RobertaForSequenceClassification",
+    "RobertaForTokenClassification",
+    "RobertaModel",
     "Seq2Seq",
     "SinusoidalPositions",
     "TimeModulation",

@@ -12,10 +12,15 @@ import tensorflow as tf
 from numpy.testing import assert_allclose
 
 import course_lib.tensorflow as lib
+from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from course_lib.models.distilbert import DistilBertConfig
+from course_lib.models.roberta import RobertaConfig
 from course_lib.models.transformer import TransformerConfig
+from course_lib.tensorflow.models.albert import AlbertEmbeddings
 from course_lib.tensorflow.models.bert import BertEmbeddings, MaskedLMHead
+from course_lib.tensorflow.models.roberta import RobertaEmbeddings, RobertaHead
 from course_lib.tensorflow.training.classifier import embed
 from tests.support.backends import TENSORFLOW
 from tests.support.keras_models import ROUNDING, error
@@ -34,7 +39,14 @@ X, WIDE = np.random.default_rng(0).normal(size=(2, 2, 4, 6)).astype("float32")
 MASK = np.array([[1, 1, 0, 1], [1, 0, 0, 0]], dtype=bool)[:, None, None]
 BLOCK = BlockConfig(6, 3, 8, 0.1, 0.2, "gelu", True, "rms", 1e-3, 1, 4, 0.7, False, True, 9.0)
 
+PLAIN = {"vocab_size": 13, "d_model": 6, "n_layers": 2, "n_heads": 3, "d_ff": 8, "max_len": 13, "pad_id": 5}
+ALBERT, DISTILBERT = AlbertConfig(**PLAIN, d_embedding=4, n_groups=2), DistilBertConfig(**PLAIN, sinusoidal=True)
+ROBERTA = RobertaConfig(**PLAIN)
+
 EXAMPLES = {  # the class: its arguments, then the inputs of a call
+    **{name: ((ALBERT, lib.fused_attention), (IDS, MASK)) for name in lib.__all__ if name.startswith("Albert")},
+    **{name: ((DISTILBERT, lib.fused_attention), (IDS, MASK)) for name in lib.__all__ if name.startswith("Distil")},
+    **{name: ((ROBERTA, lib.fused_attention), (IDS, MASK)) for name in lib.__all__ if name.startswith("Roberta")},
     "AdditiveScore": ((6, 6), (X, WIDE)),
     "BertForMaskedLM": ((BERT, lib.fused_attention), (IDS, MASK)),
     "BertForPreTraining": ((BERT, lib.fused_attention), (IDS, MASK)),
@@ -60,10 +72,14 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "TimeModulation": ((6, 3, 2.0), (X, WIDE[..., 0])),
     "Transformer": ((TRANSFORMER, lib.fused_attention), (IDS, TARGETS)),
     BertEmbeddings: ((BERT,), (IDS, IDS % 2)),
+    AlbertEmbeddings: ((ALBERT,), (IDS, IDS % 2)),
+    RobertaEmbeddings: ((ROBERTA,), (IDS,)),
+    RobertaHead: ((ROBERTA,), (X[:, 0],)),
     MaskedLMHead: ((BERT,), (X, np.ones((13, 6), dtype="float32"))),
 }  # fmt: skip
 LAYERS = [name for name in lib.__all__ if isinstance(getattr(lib, name), type) and name != "NextLogits"]
-WALK = pytest.mark.parametrize("name", [*LAYERS, BertEmbeddings, MaskedLMHead], ids=str)
+OWN = [BertEmbeddings, MaskedLMHead, AlbertEmbeddings, RobertaEmbeddings, RobertaHead]
+WALK = pytest.mark.parametrize("name", [*LAYERS, *OWN], ids=str)
 
 
 def made(name, /, **options):

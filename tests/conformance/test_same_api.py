@@ -16,6 +16,7 @@ CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
 MODULES = [
     "alignment", "attention", "positions", "losses", "encoder", "decoder", "rnn", "state",
     "models.transformer", "models.bert", "models.bert_heads", "models.seq2seq",
+    "models.roberta", "models.distilbert", "models.albert",
 ]  # fmt: skip
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",

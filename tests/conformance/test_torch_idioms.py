@@ -21,15 +21,21 @@ import course_lib.numpy
 import course_lib.torch as lib
 from course_lib.batches.pairs import PairBatch
 from course_lib.checkpoints.weights import CheckpointError
+from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig, EncoderOutput
+from course_lib.models.distilbert import DistilBertConfig
+from course_lib.models.roberta import RobertaConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch.training import classifier as classifier_training
 from course_lib.torch.training import next_token
 from course_lib.torch.training.loader import data_loader
+from tests.support.random_models import FAMILY
 
 BLOCK = BlockConfig(6, 3, 8)
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
+CLASSES |= {"roberta": "RobertaForSequenceClassification", "distilbert": "DistilBertForSequenceClassification"}
+CLASSES["albert"] = "AlbertForSequenceClassification"
 ANY = torch.export.Dim.DYNAMIC
 SEQ2SEQ = {"source_vocab": 9, "target_vocab": 11, "d_model": 5, "d_hidden": 6, "pad_id": 4}
 TRANSLATOR = TransformerConfig(9, 11, d_model=8, n_layers=2, n_heads=2, d_ff=12, max_len=9, pre_norm=True, pad_id=4)
@@ -171,9 +177,14 @@ def test_built_on_the_meta_device(random_case, poisoned, way):
 def parts():
     """Every class of the package that is a module: what it is built from, and the inputs of a call."""
     x, times, states = torch.randn(2, 4, 6), torch.rand(2, 4), (torch.randn(2, 5), torch.randn(2, 5))
-    config = BertConfig(vocab_size=9, d_model=6, n_layers=1, n_heads=3, d_ff=8, max_len=5)
+    sizes = {"vocab_size": 9, "d_model": 6, "n_layers": 1, "n_heads": 3, "d_ff": 8, "max_len": 5}
+    config, albert = BertConfig(**sizes), AlbertConfig(**sizes, d_embedding=4)
+    distilbert, roberta = DistilBertConfig(**sizes, sinusoidal=True), RobertaConfig(**sizes, pad_id=0)
     return {
         "AdditiveScore": ((6, 6), (x, x)),
+        **{name: ((albert,), (SOURCE,)) for name in lib.__all__ if name.startswith("Albert")},
+        **{name: ((distilbert,), (SOURCE,)) for name in lib.__all__ if name.startswith("DistilBert")},
+        **{name: ((roberta,), (SOURCE,)) for name in lib.__all__ if name.startswith("Roberta")},
         "BertForMaskedLM": ((config,), (SOURCE,)),
         "BertForPreTraining": ((config,), (SOURCE,)),
         "BertForQuestionAnswering": ((config,), (SOURCE,)),
@@ -358,7 +369,7 @@ def test_wrapped_models_keep_the_names_of_their_weights(random_case, tmp_path):
         assert list(lib.get_state(wrapped)) == list(state)
         lib.set_state(wrapped, {name: value + 1 for name, value in state.items()})
         assert_allclose(lib.get_state(wrapped)[name := next(iter(state))], state[name] + 1)
-    if random_case.kind == "bert":
+    if random_case.kind in ("bert", *FAMILY):
         lib.set_state(whole, state)
         opened = type(model).from_pretrained(whole.save_pretrained(tmp_path))
         same(output(opened, inputs(random_case)), output(build(random_case), inputs(random_case)))
@@ -369,7 +380,7 @@ def test_saved_and_reopened(random_case, tmp_path):
     torch.save(model.state_dict(), tmp_path / "weights.pt")
     other.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     same(output(other, inputs(random_case)), output(model, inputs(random_case)))
-    if random_case.kind == "bert":
+    if random_case.kind in ("bert", *FAMILY):
         opened = type(model).from_pretrained(model.save_pretrained(tmp_path / "checkpoint"))
         assert opened.config == model.config
         same(output(opened, inputs(random_case)), output(model, inputs(random_case)))
@@ -391,7 +402,7 @@ def test_a_padded_batch_is_its_rows_one_by_one(random_case):
                 alone = {name: value[:, : lengths[name]] for name, value in alone.items()}
                 real = slice(lengths["target_ids"])
             else:
-                alone = {name: alone[name][:, : lengths["ids"]] for name in ("ids", "segments")}
+                alone = {name: value[:, : lengths["ids"]] for name, value in alone.items() if name != "mask"}
         same(output(model, alone)[0], whole[row][real], atol=1e-5)
 
 

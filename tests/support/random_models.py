@@ -1,19 +1,24 @@
-"""Random configurations of the encoder, the Transformer and BERT, with inputs that a user would give them.
+"""Random encoders, Transformers, BERTs and others of its family, with inputs that a user would give them.
 
 Padding ids are not zero, lengths differ within a batch, sizes are odd where they may be: what a test written beside
 its code forgets. The same seed gives the same cases in every framework. `--configurations N` of pytest says how many
 of each kind are tried; the ordinary suite tries few, since compiling one takes seconds.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
-from course_lib.models.blocks import BlockConfig
+from course_lib.models.blocks import ACTIVATIONS, BlockConfig
+from course_lib.models.distilbert import DistilBertConfig
+from course_lib.models.roberta import RobertaConfig
 from course_lib.models.transformer import TransformerConfig
 
-KINDS = ("encoder", "transformer", "bert")
+FAMILY = ("roberta", "distilbert", "albert")
+KINDS = ("encoder", "transformer", "bert", *FAMILY)
 
 
 class Case(NamedTuple):
@@ -29,8 +34,12 @@ class Case(NamedTuple):
 
 
 def cases(n: int, kinds=KINDS) -> list[Case]:
-    """The first n cases of each kind."""
-    return [MAKERS[kind](number, np.random.default_rng([20170612, number])) for kind in kinds for number in range(n)]
+    """The first n cases of each kind; half as many of BERT's family, which shares nearly all with it."""
+    found = []
+    for kind in kinds:
+        for number in range((n + 1) // 2 if kind in FAMILY else n):
+            found.append(MAKERS[kind](number, np.random.default_rng([20170612, number])))
+    return found
 
 
 def _sizes(rng) -> dict:
@@ -90,4 +99,24 @@ def _bert(number, rng):
     return Case("bert", number, {"config": config}, inputs)
 
 
+def _of_family(kind, number, rng):
+    vocab, pad_id = int(rng.integers(12, 40)), int(rng.integers(1, 10))
+    sizes = _sizes(rng) | {"activation": ACTIVATIONS[number % len(ACTIVATIONS)]}
+    plain = {"max_len": 24, "pad_id": pad_id, "n_classes": 3, "init_std": 0.3}
+    if kind == "roberta":
+        plain |= {"max_len": 25 + pad_id, "n_segments": 1 + number % 2, "norm_eps": [1e-5, 1e-3][number % 2]}
+        config = RobertaConfig(vocab, **sizes, **plain)
+    elif kind == "distilbert":
+        config = DistilBertConfig(vocab, **sizes, **plain)
+    else:
+        groups = int(rng.integers(1, sizes["n_layers"] + 1))
+        config = AlbertConfig(vocab, **sizes, **plain, d_embedding=int(rng.integers(3, 9)), n_groups=groups)
+    ids = _ids(rng, int(rng.integers(1, 5)), int(rng.integers(2, 12)), vocab, pad_id)
+    inputs = {"ids": ids, "mask": (ids != pad_id)[:, None, None, :]}
+    if config.n_segments > 1:
+        inputs["segments"] = rng.integers(0, config.n_segments, size=ids.shape)
+    return Case(kind, number, {"config": config}, inputs)
+
+
 MAKERS = {"encoder": _encoder, "transformer": _transformer, "bert": _bert}
+MAKERS |= {kind: partial(_of_family, kind) for kind in FAMILY}

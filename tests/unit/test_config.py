@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from course_lib.errors import UnsupportedConfigError
+from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
+from course_lib.models.distilbert import DistilBertConfig
+from course_lib.models.roberta import RobertaConfig
 from course_lib.models.transformer import TransformerConfig
 
 SETTINGS = {
@@ -131,13 +134,14 @@ def test_chunks_of_the_feed_forward_change_no_value():
     )
 
 
+KINDS = [BertConfig, RobertaConfig, DistilBertConfig, AlbertConfig, TransformerConfig]
 NONSENSE = ["12", "much", float("nan"), float("inf"), -1, -0.5, [1], {"a": 1}]
 
 
-@pytest.mark.parametrize("kind", [BertConfig, TransformerConfig], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_field_refuses_nonsense(kind):
     """A field that is added later is in here by itself."""
-    sizes = {} if kind is BertConfig else {"source_vocab": 7, "target_vocab": 9}
+    sizes = {} if issubclass(kind, BertConfig) else {"source_vocab": 7, "target_vocab": 9}
     for field in dataclasses.fields(kind):
         for value in NONSENSE:
             with pytest.raises(ValueError, match=field.name):
@@ -153,10 +157,10 @@ def test_nonsense_in_a_file_is_an_unsupported_configuration():
                 pytest.fail(f"{key}={value!r} is taken")
 
 
-@pytest.mark.parametrize("kind", [BertConfig, TransformerConfig], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_numbers_of_numpy_become_pythons(kind):
     """So that what is taken can be saved; a field that is added later is in here by itself."""
-    plain = kind() if kind is BertConfig else kind(7, 7)
+    plain = kind() if issubclass(kind, BertConfig) else kind(7, 7)
     values = {name: value for name, value in dataclasses.asdict(plain).items() if isinstance(value, (bool, int, float))}
     config = kind(**{name: np.array(value)[()] for name, value in values.items()})
     assert config == plain and hash(config) == hash(plain)

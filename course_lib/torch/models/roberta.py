@@ -1,0 +1,84 @@
+"""RoBERTa (Liu et al. 2019): BERT with positions of real tokens alone and a classifier of two layers.
+
+What is not said here is as in `models/bert.py`; the encoder of a model with a head is its `bert` here, too.
+"""
+
+import torch
+from torch import nn
+
+from course_lib.checks import check_length
+from course_lib.models.roberta import ROBERTA, RobertaConfig
+from course_lib.torch.models.bert import BertEmbeddings, BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.torch.models.bert_heads import BertForQuestionAnswering, BertForTokenClassification
+
+
+class RobertaEmbeddings(BertEmbeddings):
+    """BERT's, but real tokens have the positions pad_id + 1, pad_id + 2, ..., and padding that of pad_id.
+
+    So padding on the left moves no token to another position.
+    """
+
+    def add_positions(self, x, ids):
+        """x (B, T, d_model) of the tokens ids (B, T) -> x + their positions' vectors; ValueError beyond max_len."""
+        pad_id = self.config.pad_id
+        check_length(ids.shape[1], self.config.longest)
+        real = ids != pad_id  # (B, T)
+        return x + self.position.weight[real.cumsum(1) * real + pad_id]
+
+
+class RobertaModel(BertModel):
+    """BERT's encoder on other positions; arguments and outputs as for `BertModel`, (B, T, d_model)."""
+
+    family = ROBERTA
+    architecture = "RobertaModel"
+    Embeddings = RobertaEmbeddings
+
+
+class RobertaForMaskedLM(BertForMaskedLM):
+    """RoBERTa with the head of its pretraining, dynamically masked (section 4.1); logits (B, T, V)."""
+
+    family = ROBERTA
+    architecture = "RobertaForMaskedLM"
+    Base = RobertaModel
+
+
+class RobertaHead(nn.Module):
+    """A linear layer and tanh, then the classes: a pooler of the classifier's own."""
+
+    def __init__(self, config: RobertaConfig):
+        super().__init__()
+        self.dense = nn.Linear(config.d_model, config.d_model)
+        self.dropout = nn.Dropout(config.head_dropout)
+        self.out_proj = nn.Linear(config.d_model, config.n_classes)
+
+    def forward(self, x):
+        """(B, d_model) -> (B, n_classes)."""
+        return self.out_proj(self.dropout(torch.tanh(self.dense(x))))
+
+
+class RobertaForSequenceClassification(BertForSequenceClassification):
+    """RoBERTa with a classifier of two layers on the first token; logits (B, n_classes)."""
+
+    family = ROBERTA
+    architecture = "RobertaForSequenceClassification"
+    Base = RobertaModel
+
+    def make_classifier(self, config: RobertaConfig):
+        """What takes the vectors of texts (B, d_model) to logits (B, n_classes), after a first dropout."""
+        return RobertaHead(config)
+
+
+class RobertaForTokenClassification(BertForTokenClassification):
+    """RoBERTa with a linear classifier on each token; logits (B, T, n_classes)."""
+
+    family = ROBERTA
+    architecture = "RobertaForTokenClassification"
+    Base = RobertaModel
+
+
+class RobertaForQuestionAnswering(BertForQuestionAnswering):
+    """RoBERTa that finds an answer in a text; start_logits and end_logits (B, T)."""
+
+    family = ROBERTA
+    architecture = "RobertaForQuestionAnswering"
+    Base = RobertaModel
