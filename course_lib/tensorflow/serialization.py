@@ -65,7 +65,7 @@ class Portable:
 
     def get_config(self) -> dict:
         """The constructor's arguments, and Keras's own; which parts are trained, where that is not as their whole."""
-        differ = {name: part.trainable for name, part, whole in _parts(self) if part.trainable != whole.trainable}
+        differ = {name: part.trainable for name, part, whole in parts_of(self) if part.trainable != whole.trainable}
         arguments = {name: _plain(value) for name, value in self._arguments.items()}
         return {**super().get_config(), **arguments, **({_FROZEN: differ} if differ else {})}
 
@@ -111,14 +111,14 @@ def _recorded(init):
         if not given.get("trainable", True):
             self.trainable = False  # of every part; Keras's own argument would reach the outermost alone
         if differ:
-            for name, part, _ in _parts(self):  # a whole comes before its parts, which follow it at first
+            for name, part, _ in parts_of(self):  # a whole comes before its parts, which follow it at first
                 part.trainable = differ.get(name, part.trainable)
 
     construct.__signature__ = signature.replace(parameters=[*parameters, *options])
     return construct
 
 
-def _parts(whole, prefix=""):
+def parts_of(whole, prefix=""):
     """Each layer that attributes and lists lead to, as (dotted name, layer, the layer it is a part of)."""
     for attribute, value in vars(whole).items():
         if attribute.startswith("_"):  # Keras's own book-keeping holds every layer once more
@@ -128,7 +128,7 @@ def _parts(whole, prefix=""):
             if isinstance(part, keras.layers.Layer):
                 name = f"{prefix}{attribute}.{i}" if several else prefix + attribute
                 yield name, part, whole
-                yield from _parts(part, name + ".")
+                yield from parts_of(part, name + ".")
 
 
 def _dense(x):

@@ -11,9 +11,10 @@ def get_state(module) -> dict[str, np.ndarray]:
     """The weights as {dotted name: copy of the array}; matrices are (d_out, d_in), bfloat16 comes as float32.
 
     The names are those of the model itself, also when it or a part of it is compiled, or when it is wrapped for several
-    devices; to be trained by our loops, it must not be wrapped.
+    devices; to be trained by our loops, it must not be wrapped. A matrix with a LoRA comes as the sum of both.
     """
-    return {name: _array(value) for name, value in _parameters(module).items()}
+    sums = {name: layer.merged() for name, layer in _with_lora(module).items()}
+    return {name: _array(sums.get(name, value)) for name, value in _parameters(module).items()}
 
 
 def set_state(module, state, partial: bool = False) -> None:
@@ -21,7 +22,7 @@ def set_state(module, state, partial: bool = False) -> None:
 
     Parameters
     ----------
-    state : {dotted name: array}, matrices (d_out, d_in); every weight of the module and no other
+    state : {dotted name: array}, matrices (d_out, d_in); every weight of the module and no other. A LoRA is zero after
     partial : True leaves a parameter that `state` does not hold as it is
 
     Raises
@@ -35,16 +36,29 @@ def set_state(module, state, partial: bool = False) -> None:
             "the model is on the meta device, which keeps no numbers; give it room first, by model.to_empty(device=...)"
         )
     with torch.no_grad():
-        for name, value in match(expected, state, new=("",) if partial else ()).items():
+        values = match(expected, state, new=("",) if partial else ())
+        for name, value in values.items():
             places[name].copy_(_tensor(value))
+        for name, layer in _with_lora(module).items():
+            if name in values:
+                layer.lora_b.zero_()
     torch.clear_autocast_cache()  # copies of the weights as they were, with which an autocast around us would go on
 
 
 def _parameters(module) -> dict:
-    """The parameters themselves under the names that `get_state` gives them, in PyTorch's order."""
-    if isinstance(module, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
-        module = module.module
-    return {_plain(name): value for name, value in module.named_parameters()}
+    """The parameters themselves under the names that `get_state` gives them, in PyTorch's order, without a LoRA's."""
+    names = {_plain(name): value for name, value in _unwrapped(module).named_parameters()}
+    return {name: value for name, value in names.items() if name.rpartition(".")[2] not in ("lora_a", "lora_b")}
+
+
+def _with_lora(module) -> dict:
+    """The layers that `course_lib.torch.lora` put into a model, under the names of their matrices."""
+    layers = _unwrapped(module).named_modules()
+    return {_plain(f"{name}.weight").lstrip("."): layer for name, layer in layers if hasattr(layer, "lora_b")}
+
+
+def _unwrapped(module):
+    return module.module if isinstance(module, (nn.DataParallel, nn.parallel.DistributedDataParallel)) else module
 
 
 def _get_buffers(module) -> dict[str, np.ndarray]:
