@@ -7,7 +7,7 @@ from course_lib.checkpoints.folders import find_translator as find
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_choice, check_even, check_heads
 from course_lib.errors import CheckpointError
-from course_lib.models.blocks import ACTIVATIONS, BlockConfig
+from course_lib.models.blocks import ACTIVATIONS, NORMS, BlockConfig
 from course_lib.models.fields import (
     check_dropouts,
     check_norm_eps,
@@ -26,9 +26,9 @@ class TransformerConfig:
 
     Raises
     ------
-    ValueError : n_heads does not divide d_model, a size below one, a dropout outside [0, 1), a norm_eps that is not
-        positive, a pad_id outside a vocabulary, an unknown activation or kind of positions, embeddings shared between
-        vocabularies of different sizes.
+    ValueError : n_heads does not divide d_model, n_kv_heads not n_heads, a size below one, a dropout outside [0, 1), a
+        norm_eps that is not positive, a pad_id outside a vocabulary, an unknown activation, norm or kind of positions,
+        embeddings shared between vocabularies of different sizes.
     """
 
     source_vocab: int
@@ -47,17 +47,22 @@ class TransformerConfig:
     share_embeddings: bool = False  # one table for source and target (section 3.4), for one vocabulary of both
     tie_output: bool = True  # the target's table is the output matrix too (section 3.4; Press and Wolf 2017)
     pad_id: int = 0
+    norm: str = "layer"  # or "rms"; as in a BlockConfig
+    n_kv_heads: int | None = None  # of keys and values in every attention; None: n_heads
 
     def __post_init__(self):
         make_plain(self)
         check_sizes(self, "source_vocab", "target_vocab", "d_model", "n_layers", "n_heads", "d_ff", "max_len")
-        check_heads(self.d_model, self.n_heads)
+        if self.n_kv_heads is not None:
+            check_sizes(self, "n_kv_heads")
+        check_heads(self.d_model, self.n_heads, self.n_kv_heads)
         check_dropouts(self, "dropout", "attention_dropout")
         check_norm_eps(self.norm_eps)
         check_pad_id(self.pad_id, "source_vocab", self.source_vocab)
         check_pad_id(self.pad_id, "target_vocab", self.target_vocab)
         check_switches(self, "pre_norm", "share_embeddings", "tie_output")
         check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("norm", self.norm, NORMS)
         check_choice("positions", self.positions, POSITIONS)
         if self.positions == "sinusoidal":
             check_even("d_model of sinusoidal positions", self.d_model)
@@ -80,7 +85,9 @@ class TransformerConfig:
             attention_dropout=self.attention_dropout,
             activation=self.activation,
             pre_norm=self.pre_norm,
+            norm=self.norm,
             norm_eps=self.norm_eps,
+            n_kv_heads=self.n_kv_heads,
             rotary_base=10000.0 if self.positions == "rotary" else None,
         )
 

@@ -266,3 +266,17 @@ def test_decoding_follows_an_attention_function_that_was_exchanged(backend):
         assert np.abs(after - before).max() > 1e-3
         before = read(model.next_logits(SOURCE), target)
         assert_allclose(before, after, **backend.tolerance)
+
+
+def test_root_mean_squares_and_shared_heads_reach_every_layer_and_the_cache(backend):
+    backend.seed(1)
+    config = config_of("paper", norm="rms", n_kv_heads=1, pre_norm=True)
+    model, target = backend.make("Transformer", config), np.array([[1, 8, 3], [1, 5, 7]])
+    names = backend.lib.get_state(model)
+    assert sum("norm" in name for name in names) == 2 * 2 + 1 + 2 * 3 + 1  # one weight each, and no shift
+    state = model.start(model.encode(SOURCE))
+    for _ in range(2):
+        state = model.step(target[:, :1], state)[1]
+    assert {tuple(cache.keys.shape)[1] for cache in state.caches} == {1}
+    whole = backend.call(model, SOURCE, target).logits
+    assert_allclose(read(model.next_logits(SOURCE), target), whole, **backend.tolerance)

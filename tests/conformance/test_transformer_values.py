@@ -97,6 +97,20 @@ def test_transformer(backend, variant, attention):
     assert backend.call(model, SOURCE, TARGET)[1:] == (None,) * 5
 
 
+def test_shared_keys_and_values_are_those_of_every_head(backend):
+    """A Transformer with one head of keys and values is one with equal heads."""
+    config, state = config_of("paper"), states.random_state(states.transformer(config_of("paper")))
+    shared, d_head = {}, D_MODEL // H
+    for name, value in state.items():
+        shared[name] = value
+        if "k_proj" in name or "v_proj" in name:
+            shared[name] = value[:d_head]
+            state[name] = np.concatenate([value[:d_head]] * H)
+    model = backend.make("Transformer", config_of("paper", n_kv_heads=1), state=shared)
+    expected = specification.transformer(state, config, SOURCE, TARGET)[0]
+    assert_allclose(backend.call(model, SOURCE, TARGET).logits, expected, **backend.tolerance)
+
+
 def test_rotary_positions_turn_queries_and_keys_of_self_attention_alone(backend):
     attention = backend.function("attention")
 

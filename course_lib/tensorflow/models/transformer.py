@@ -153,7 +153,8 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
     def _state_of(self, n_rows):
         """A TransformerState of the shapes of this many sentences, any number when None, and of any length."""
         mask = tf.TensorSpec((n_rows, 1, 1, None), tf.bool)
-        heads = (n_rows, self.config.n_heads, None, self.config.d_model // self.config.n_heads)
+        n_heads = self.config.n_kv_heads or self.config.n_heads
+        heads = (n_rows, n_heads, None, self.config.d_model // self.config.n_heads)
         cache = LayerCache(*4 * [tf.TensorSpec(heads, self.compute_dtype)])
         return TransformerState(mask, mask, (cache,) * self.config.n_layers)
 
