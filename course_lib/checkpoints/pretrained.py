@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.weights import match, read_checkpoint, with_ties, within, write_checkpoint
-from course_lib.errors import CheckpointError
+from course_lib.errors import CheckpointError, UnsupportedConfigError
 
 
 class Family(NamedTuple):
@@ -61,8 +61,9 @@ class Pretrained:
         UnsupportedConfigError : a config.json that is not of a model of this family that we compute.
         """
         family = cls.family
-        settings, state = read_checkpoint(family.find(name_or_folder, source))
-        config = _changed(family.read_config(settings, cls.architecture), changes)
+        folder = family.find(name_or_folder, source)
+        settings, state = read_checkpoint(folder)
+        config = _changed(read_settings(family, settings, folder, cls.architecture), changes)
         model = cls(config) if attention is None else cls(config, attention=attention)
         # a model with a head keeps the encoder under a prefix; the checkpoint's names come without it
         prefix, our_prefix = ("", "") if family.names is None else (family.names.prefix, family.names.our_prefix)
@@ -95,6 +96,14 @@ class Pretrained:
         if family.names is not None:
             state = family.names.theirs(state, headed=self.architecture != family.encoder)
         return write_checkpoint(folder, family.write_config(self.config, self.architecture), state)
+
+
+def read_settings(family: Family, settings: dict, folder: Path, architecture: str | None = None):
+    """The configuration that a folder's config.json describes; the error of one that does not names the folder."""
+    try:
+        return family.read_config(settings, architecture or family.name)
+    except (CheckpointError, UnsupportedConfigError) as error:
+        raise type(error)(f"{folder} holds no {family.name}: {error}") from error
 
 
 def _changed(config, changes: dict):

@@ -10,11 +10,12 @@ import numpy as np
 
 from course_lib.checkpoints.folders import SHIPPED as SHIPPED
 from course_lib.checkpoints.folders import find_translator
+from course_lib.checkpoints.pretrained import read_settings
 from course_lib.checkpoints.weights import CheckpointError, match, read_checkpoint, write_checkpoint
 from course_lib.checks import check_count
 from course_lib.decoding.search import beam_search
 from course_lib.files import replacing
-from course_lib.models.transformer import TransformerConfig, read_config, write_config
+from course_lib.models.transformer import TRANSFORMER, TransformerConfig, write_config
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.padding import padded
 
@@ -114,26 +115,38 @@ class Translator:
         return getattr(getattr(self.model, "config", self.model), name, None)
 
 
-def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
-    """Read a translator's config.json, model.safetensors and tokenizers.
+def open_translator(model: type, name_or_folder: str | Path, attention=None) -> Translator:
+    """The translator of a folder; `load_translator` of each framework is this for its own `Transformer`.
 
     Parameters
     ----------
+    model : the class of the model, whose `from_pretrained` opens the folder
     name_or_folder : the name of one that ships, such as "translator-es-en", or a folder that `save_translator` wrote; a
         folder of that name comes first
+    attention : the attention function; the framework's plain `attention` when None
 
     Raises
     ------
     UnknownNameError : neither a name nor a folder.
     FileNotFoundError : a folder that lacks a file.
-    CheckpointError : a damaged file, settings that are not a Transformer's, a vocabulary that is not the model's.
+    CheckpointError : a damaged file, settings that are not a Transformer's, weights that do not fit the model, a
+        vocabulary that is not the model's.
     """
     folder = find_translator(name_or_folder)
+    opened = model.from_pretrained(folder, attention=attention)
+    return Translator(opened, *_read_tokenizers(folder, opened.config))
+
+
+def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
+    """What a translator's folder holds, without a model; name, folder and errors as for `open_translator`."""
+    folder = find_translator(name_or_folder)
     settings, weights = read_checkpoint(folder)
-    try:
-        config = read_config(settings)
-    except CheckpointError as error:
-        raise CheckpointError(f"{folder} holds no translator: {error}") from error
+    config = read_settings(TRANSFORMER, settings, folder)
+    return TranslatorFiles(config, weights, *_read_tokenizers(folder, config))
+
+
+def _read_tokenizers(folder: Path, config: TransformerConfig) -> tuple[BytePairEncoding, BytePairEncoding]:
+    """Those of the source and of the target, of the vocabularies that the model has."""
     paths = [folder / name for name in SHARED if (folder / name).is_file()] or [folder / name for name in SEPARATE]
     for path in paths:
         if not path.is_file():
@@ -144,7 +157,7 @@ def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
         raise CheckpointError(f"{folder} does not hold a translator's tokenizers: {error}") from error
     source, target = tokenizers[0], tokenizers[-1]
     _check_vocabularies(config, source, target, folder)
-    return TranslatorFiles(config, weights, source, target)
+    return source, target
 
 
 def save_translator(folder: str | Path, translator: Translator, weights: dict[str, np.ndarray]) -> Path:

@@ -450,6 +450,12 @@ def test_a_folder_that_is_not_as_it_should_be(backend, copy, fault):
         backend.lib.load_translator(copy)
     assert type(found.value) is error
     assert str(copy) in str(found.value) or "fit the model" in message
+    if "tokeniz" in fault or "vocabulary" in fault:  # the model alone has none
+        assert backend.lib.Transformer.from_pretrained(copy).config.d_model == 16
+    else:
+        with pytest.raises(error) as alone:
+            backend.lib.Transformer.from_pretrained(copy)
+        assert (type(alone.value), str(alone.value)) == (error, str(found.value))
 
 
 def test_the_config_says_every_size(folder, tokenizers):

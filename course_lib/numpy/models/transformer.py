@@ -20,7 +20,6 @@ from course_lib.numpy.encoder import Encoder
 from course_lib.numpy.layers import Embedding, Linear, Module, checked_ids
 from course_lib.numpy.positions import LearnedPositions, SinusoidalPositions
 from course_lib.numpy.pretrained import Checkpoint
-from course_lib.numpy.state import set_state
 
 
 class Transformer(Checkpoint, Module):
@@ -131,6 +130,8 @@ class Transformer(Checkpoint, Module):
 def load_translator(name_or_folder="translator-es-en", attention=attention):
     """A trained `Translator`, text in and text out: `load_translator()("Hace frío.")`.
 
+    Its model is that of `Transformer.from_pretrained`, which opens the folder without the tokenizers.
+
     Parameters
     ----------
     name_or_folder : "translator-es-en", Spanish to English, or a folder that `save_translator` wrote
@@ -141,12 +142,9 @@ def load_translator(name_or_folder="translator-es-en", attention=attention):
     FileNotFoundError : neither a name nor a folder, or a folder that lacks a file.
     CheckpointError : a damaged file, or weights that do not fit the model.
     """
-    from course_lib.decoding.translator import Translator, read_translator  # here: it needs packages that models do not
+    from course_lib.decoding.translator import open_translator  # here: it needs packages that models do not
 
-    files = read_translator(name_or_folder)
-    model = Transformer(files.config, attention)
-    set_state(model, files.weights)
-    return Translator(model, files.source_tokenizer, files.target_tokenizer)
+    return open_translator(Transformer, name_or_folder, attention)
 
 
 def _positions(config):
