@@ -1,7 +1,9 @@
-"""What the tokenizers take: one text or a sequence of them, every one a str that can be written as UTF-8."""
+"""What the tokenizers take: one text or several, every one a str that can be written as UTF-8, and ids likewise."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from course_lib.strings import as_texts as as_texts
 
@@ -31,3 +33,28 @@ def tokenized(function: Callable[[Sequence], Any], batch: Sequence, **texts: Seq
                         "text.encode('utf-8', 'ignore').decode('utf-8')"
                     ) from None
         raise
+
+
+def per_sequence(ids, vocab_size: int, function: Callable[[list[int]], Any]) -> Any:
+    """`function` of one sequence of ids, or a list of what it makes of each of several.
+
+    Parameters
+    ----------
+    ids : integers of shape (T,) or (B, T), or B sequences of unequal lengths
+
+    Raises
+    ------
+    ValueError : ids that are no integers, of another shape, or outside the vocabulary.
+    """
+    if isinstance(ids, (list, tuple)) and ids and all(getattr(row, "ndim", hasattr(row, "__len__")) for row in ids):
+        return [per_sequence(row, vocab_size, function) for row in ids]  # the rows may be of unequal lengths
+    ids = np.asarray(ids)
+    if ids.ndim == 2:
+        return [per_sequence(row, vocab_size, function) for row in ids]
+    if ids.size == 0:
+        ids = ids.astype(np.int64)  # NumPy makes an empty list float
+    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+        raise ValueError(f"ids must be integers of shape (T,) or (B, T), not {ids.dtype} of shape {ids.shape}")
+    if ids.size and not 0 <= ids.min() <= ids.max() < vocab_size:
+        raise ValueError(f"ids must lie in 0 ... {vocab_size - 1}; they go from {ids.min()} to {ids.max()}")
+    return function(ids.tolist())

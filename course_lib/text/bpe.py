@@ -16,7 +16,7 @@ from tokenizers import Tokenizer as FastTokenizer
 from course_lib.checks import check_count
 from course_lib.files import replacing
 from course_lib.strings import as_texts
-from course_lib.text.base import tokenized
+from course_lib.text.base import per_sequence, tokenized
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[START]", "[END]")
 """Their ids are 0, 1, 2 and 3."""
@@ -109,7 +109,7 @@ class BytePairEncoding:
         ------
         ValueError : ids that are no integers or outside the vocabulary.
         """
-        return self._per_sequence(ids, self._decode)
+        return per_sequence(ids, self.vocab_size, self._decode)
 
     def tokens(self, ids) -> list[str] | list[list[str]]:
         """The tokens of ids (T,) as a list of strings, of ids (B, T) or a list of B arrays as B lists.
@@ -118,7 +118,7 @@ class BytePairEncoding:
         ------
         ValueError : as for `decode`.
         """
-        return self._per_sequence(ids, lambda row: [self._fast.id_to_token(number) for number in row])
+        return per_sequence(ids, self.vocab_size, lambda row: [self._fast.id_to_token(number) for number in row])
 
     def save(self, path: str | Path) -> Path:
         """Write the tokenizer as one JSON file, in the format of the `tokenizers` library; return its path.
@@ -154,17 +154,3 @@ class BytePairEncoding:
             row = row[: row.index(self.end_id)]
         kept = [self._fast.id_to_token(i) for i in row if i not in (self.pad_id, self.start_id)]
         return self._fast.decoder.decode(kept)
-
-    def _per_sequence(self, ids, function):
-        if isinstance(ids, (list, tuple)) and ids and all(getattr(row, "ndim", hasattr(row, "__len__")) for row in ids):
-            return [self._per_sequence(row, function) for row in ids]  # the rows may be of unequal lengths
-        ids = np.asarray(ids)
-        if ids.ndim == 2:
-            return [self._per_sequence(row, function) for row in ids]
-        if ids.size == 0:
-            ids = ids.astype(np.int64)  # NumPy makes an empty list float
-        if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-            raise ValueError(f"ids must be integers of shape (T,) or (B, T), not {ids.dtype} of shape {ids.shape}")
-        if ids.size and not 0 <= ids.min() <= ids.max() < self.vocab_size:
-            raise ValueError(f"ids must lie in 0 ... {self.vocab_size - 1}; they go from {ids.min()} to {ids.max()}")
-        return function(ids.tolist())

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer as FastTokenizer
 from course_lib.data import resolve
 from course_lib.files import read_whole, replacing
 from course_lib.strings import as_texts
-from course_lib.text.base import tokenized
+from course_lib.text.base import per_sequence, tokenized
 from course_lib.text.vocabulary import SPECIAL_TOKENS, assembled, learned
 
 # the settings of a tokenizer_config.json, and what tokenizer.json calls them
@@ -184,7 +184,7 @@ class WordPiece:
         ------
         ValueError : an id outside the vocabulary, or not an integer.
         """
-        return self._per_sequence(ids, lambda row: self._fast.decode(row, skip_special_tokens=skip_special))
+        return per_sequence(ids, self.vocab_size, lambda row: self._fast.decode(row, skip_special_tokens=skip_special))
 
     def tokens(self, ids: Iterable) -> list[str] | list[list[str]]:
         """The tokens of ids (T,) as a list of strings, of ids (B, T) as B lists.
@@ -193,7 +193,7 @@ class WordPiece:
         ------
         ValueError : an id outside the vocabulary, or not an integer.
         """
-        return self._per_sequence(ids, lambda row: [self._fast.id_to_token(number) for number in row])
+        return per_sequence(ids, self.vocab_size, lambda row: [self._fast.id_to_token(number) for number in row])
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """Write tokenizer.json, vocab.txt and tokenizer_config.json, which `transformers` opens; return the folder.
@@ -213,20 +213,6 @@ class WordPiece:
             self._fast.model.save(str(scratch))
             (scratch / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
         return Path(folder)
-
-    def _per_sequence(self, ids: Iterable, function):
-        if isinstance(ids, (list, tuple)) and ids and all(getattr(row, "ndim", hasattr(row, "__len__")) for row in ids):
-            return [self._per_sequence(row, function) for row in ids]  # the rows may be of unequal lengths
-        ids = np.asarray(ids)
-        if ids.ndim == 2:
-            return [self._per_sequence(row, function) for row in ids]
-        if ids.size == 0:
-            ids = ids.astype(np.int64)  # NumPy makes an empty list float
-        if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-            raise ValueError(f"ids must be integers of shape (T,) or (B, T), not {ids.dtype} of shape {ids.shape}.")
-        if ids.size and not 0 <= ids.min() <= ids.max() < self.vocab_size:
-            raise ValueError(f"ids must lie in 0 ... {self.vocab_size - 1}; they go from {ids.min()} to {ids.max()}.")
-        return function(ids.tolist())
 
 
 def _some(texts: str | Sequence[str], name: str) -> list[str]:
