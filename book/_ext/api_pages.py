@@ -134,8 +134,11 @@ def rewrite(app: Sphinx, what: str, name: str, obj: object, options, lines: list
 
 
 def skip_field(app: Sphinx, what: str, name: str, obj: object, skip: bool, options) -> bool | None:
-    """Leave out "Alias for field number 0": field_comments lists the fields of a NamedTuple."""
-    return True if type(obj).__name__ == "_tuplegetter" else None
+    """Leave out "Alias for field number 0": field_comments lists the fields of a NamedTuple.
+
+    And the classes that a class names as those it is built of, which have entries of their own or none.
+    """
+    return True if type(obj).__name__ == "_tuplegetter" or (what == "class" and inspect.isclass(obj)) else None
 
 
 def origin(app: Sphinx, module: str, name: str) -> str:

@@ -52,8 +52,17 @@ def function(q, k, v, mask=None):
     """
 
 
+class Part:
+    """A part that has no entry of its own."""
+
+
+Part.__module__ = "elsewhere"
+
+
 class Layer(Base):
     """A layer."""
+
+    Part = Part
 
     def __init__(self, d_model: int, attention=function):
         pass
@@ -109,6 +118,10 @@ def test_text_of_a_docstring_is_no_markup_except_code(page):
 
 def test_a_class_shows_its_own_signature_and_names_its_defaults(page):
     assert "Layer(d_model: int, attention=function)" in shown(page, "Layer").replace(" = ", "=")
+
+
+def test_a_part_that_a_class_names_is_no_member_of_it(page):
+    assert "alias" not in shown(page, "Layer") and "has no entry" not in page.text
 
 
 def test_a_named_tuple_lists_its_fields_with_their_comments(page):
