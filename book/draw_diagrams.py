@@ -695,6 +695,84 @@ def bert_input() -> Diagram:
 
 
 @drawn
+def hidden_states() -> Diagram:
+    d = Diagram(
+        520, 468,
+        "From tokens to hidden states. Each token is the sum of three learned rows, of its id, its segment and its "
+        "position, then normalised: this is hidden[0]. Six blocks follow; the output of block k is hidden[k]. The last, "
+        "hidden[6], is also called last_hidden; the pooler reads its first vector, that of [CLS], alone.",
+    )  # fmt: skip
+    tokens = ("[CLS]", "this", "box", "is", "light", "[SEP]")
+    left, step, right = 76, 53, 400
+    for r, (name, entries) in enumerate((("token", tokens), ("segment", "000000"), ("position", "012345"))):
+        y = 344 + 44 * r
+        d.text(2, y + 14, name, 13, anchor="start")
+        for i, entry in enumerate(entries):
+            d.box(left + step * i, y, step - 5, 28, entry, size=13, learned=True)
+            if r < 2:
+                d.text(left + step * i + 24, y + 36, "+", 14)
+    d.text(right, 402, "three tables,", 13, anchor="start", muted=True)
+    d.text(right, 420, "one row of each", 13, anchor="start", muted=True)
+    norm = d.box(left, 302, step * 6 - 5, 24, "normalise", size=13, learned=True)
+    rows = ((258, "hidden[0]", "the embeddings"), (176, "hidden[1]", "after block 1"), (60, "hidden[6]", "= last_hidden"))
+    for y, name, what in rows:
+        for i in range(6):
+            d.box(left + step * i, y, step - 5, 20, colour="out")
+        d.text(right, y + 2, name, 14, anchor="start", bold=True)
+        d.text(right, y + 20, what, 13, anchor="start", muted=True)
+    first = d.box(left, 218, step * 6 - 5, 26, "block 1: every token sees all others", size=13, learned=True)
+    last = d.box(left, 102, step * 6 - 5, 26, "block 6", size=13, learned=True)
+    for i in range(6):
+        x = left + step * i + 24
+        for below, above in ((343, norm.y + 25), (301, 279), (257, 245), (217, 197), (101, 81)):
+            d.arrow((x, below), (x, above), colour="plain" if below > 260 else "out")
+        d.arrow((x, 175), (x, 129), colour="out", dashed=True)
+    d.text(right, 140, "…", 15, anchor="start", muted=True)
+    d.text(right, 264 - 33, "(T, 384) each", 13, anchor="start", muted=True)
+    pooler = d.box(left - 4, 8, 98, 28, "pooler", size=13, learned=True)
+    d.arrow((left + 24, 59), (left + 24, pooler.bottom[1] + 1), colour="out")
+    d.text(left + 104, 22, "reads [CLS] of the last layer: tanh(W h + b)", 13, anchor="start", muted=True)
+    assert first.width == last.width
+    return d
+
+
+@drawn
+def probe() -> Diagram:
+    d = Diagram(
+        520, 372,
+        "A probe and its three controls. A frozen encoder makes a vector of each word; a linear probe learns to read "
+        "the word's tag from it. Controls: random answers, one for each word, that the same probe learns; an encoder "
+        "with random weights; and a dictionary of each word's most frequent tag, without any vector.",
+    )  # fmt: skip
+    words, tags, random = ("the", "box", "is", "light"), ("DT", "NN", "VBZ", "JJ"), ("VB", "IN", "CD", "VB")
+    left, step = 8, 58
+    d.text(left + 2 * step - 3, 16, "answers to learn", bold=True)
+    for i in range(4):
+        x = left + step * i
+        d.box(x, 34, step - 6, 28, tags[i], colour="value", size=14)
+        d.box(x, 72, step - 6, 28, random[i], colour="warn", size=14, dashed=True)
+        d.box(x, 136, step - 6, 30, "probe", learned=True, size=13)
+        d.box(x, 196, step - 6, 24, "h", colour="out", size=13)
+        d.box(x, 322, step - 6, 30, words[i], size=14)
+        d.arrow((x + 26, 195), (x + 26, 168), colour="out")
+        d.arrow((x + 26, 135), (x + 26, 103))
+        d.arrow((x + 26, 321), (x + 26, 299))
+        d.arrow((x + 26, 247), (x + 26, 222), colour="out")
+    d.box(left, 248, 4 * step - 6, 50, "encoder up to layer k", "frozen", dashed=True)
+    x = 262
+    d.text(x, 48, "the tag: what we ask for", 14, anchor="start")
+    d.text(x, 86, "1  a random answer for each word:", 14, anchor="start")
+    d.text(x + 18, 105, "what the probe learns by heart", 13, anchor="start", muted=True)
+    d.text(x, 151, "one linear map for all words", 14, anchor="start")
+    d.text(x, 208, "vectors of layer k, (384,) each", 14, anchor="start")
+    d.text(x, 262, "2  the same with random weights:", 14, anchor="start")
+    d.text(x + 18, 281, "what needs no training", 13, anchor="start", muted=True)
+    d.text(x, 328, "3  a dictionary from word to tag:", 14, anchor="start")
+    d.text(x + 18, 347, "what needs no vectors", 13, anchor="start", muted=True)
+    return d
+
+
+@drawn
 def fine_tuning() -> Diagram:
     d = Diagram(
         520, 392,
