@@ -699,8 +699,8 @@ def hidden_states() -> Diagram:
     d = Diagram(
         520, 468,
         "From tokens to hidden states. Each token is the sum of three learned rows, of its id, its segment and its "
-        "position, then normalised: this is hidden[0]. Six blocks follow; the output of block k is hidden[k]. The last, "
-        "hidden[6], is also called last_hidden; the pooler reads its first vector, that of [CLS], alone.",
+        "position, then normalised: this is hidden state 0. Six blocks follow; the output of block k is hidden state "
+        "k. The last, number 6, is also called last_hidden; the pooler reads its first vector alone, that of CLS.",
     )  # fmt: skip
     tokens = ("[CLS]", "this", "box", "is", "light", "[SEP]")
     left, step, right = 76, 53, 400
@@ -714,7 +714,8 @@ def hidden_states() -> Diagram:
     d.text(right, 402, "three tables,", 13, anchor="start", muted=True)
     d.text(right, 420, "one row of each", 13, anchor="start", muted=True)
     norm = d.box(left, 302, step * 6 - 5, 24, "normalise", size=13, learned=True)
-    rows = ((258, "hidden[0]", "the embeddings"), (176, "hidden[1]", "after block 1"), (60, "hidden[6]", "= last_hidden"))
+    rows = ((258, "hidden[0]", "the embeddings"), (176, "hidden[1]", "after block 1"),
+            (60, "hidden[6]", "= last_hidden"))  # fmt: skip
     for y, name, what in rows:
         for i in range(6):
             d.box(left + step * i, y, step - 5, 20, colour="out")
