@@ -234,6 +234,16 @@ def test_the_threshold_decides(tokenizer):
     assert as_answers(found, ["In Hull it rained."], -10.5) == [Answer("", 0, 0, -10.0)]
 
 
+def test_starts_ends_and_the_settings_of_the_search(tokenizer):
+    def logits(model, windows):
+        return tuple(at(place)(model, windows)[0] for place in (5, 6))
+
+    context = "In Hull it rained."
+    find = lambda **options: find_spans(logits, MODEL, "who?", context, tokenizer, **options)  # noqa: E731
+    assert as_answers(find(), context)[0].text == "Hull it" and len(find()[0].spans) == 5
+    assert as_answers(find(max_answer=1), context)[0].text in ("Hull", "it") and len(find(n_best=2)[0].spans) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
