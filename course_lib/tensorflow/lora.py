@@ -45,12 +45,8 @@ def merge_lora(model) -> None:
     """Make each matrix and its LoRA one matrix; the outputs stay, and every weight can be trained again."""
     for layer in _adapted(model).values():
         layer._kernel.assign(layer.kernel)
-        layer._tracker.unlock()
-        for name in ("lora_kernel_a", "lora_kernel_b"):  # Keras has no way back
-            layer._untrack_variable(getattr(layer, name))
-            delattr(layer, name)
-        layer._tracker.lock()
-        layer.lora_enabled = False
+        layer.lora_enabled = False  # Keras has no way back
+        del layer.lora_kernel_a, layer.lora_kernel_b
     for _, variable, _ in _parameters(model):
         variable.trainable = True
     vars(model)["lora"] = None

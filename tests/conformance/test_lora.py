@@ -33,7 +33,7 @@ def adapted(backend, folder, seed=5):
     model = backend.make(NAME, CONFIG, state=STATE)
     if not (folder / "config.json").is_file():
         rng = np.random.default_rng(seed)
-        weights = {name: STATE[name].astype(np.float32) for name in ("classifier.weight", "classifier.bias")}
+        weights = {name: 1.5 * STATE[name].astype(np.float32) for name in ("classifier.weight", "classifier.bias")}
         for layer in LAYERS:
             for name, shape in {"lora_a": (2, 6), "lora_b": (6, 2)}.items():
                 weights[f"{layer}.{name}"] = rng.normal(size=shape).astype(np.float32)
@@ -87,7 +87,7 @@ def test_a_lora_is_a_sum(training_backend, tmp_path):
     """W + (alpha / rank) B A, written out here; the state of the model is these sums."""
     model = adapted(training_backend, tmp_path)
     matrices = load_file(tmp_path / "model.safetensors")
-    whole = dict(STATE)
+    whole = STATE | {name: value for name, value in matrices.items() if name.startswith("classifier")}
     for layer in LAYERS:
         product = matrices[f"{layer}.lora_b"] @ matrices[f"{layer}.lora_a"]
         whole[f"{layer}.weight"] = STATE[f"{layer}.weight"] + 1.5 * product
