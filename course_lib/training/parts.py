@@ -46,7 +46,7 @@ def names_order(names: Sequence[str]):
 def scales_of(names: Sequence[str], layer_decay: float = 1.0) -> list[float]:
     """At what share of the rate each weight learns, when each layer learns more slowly than the one above it.
 
-    Howard and Ruder (2018, section 3.2) and Clark et al. (2020, appendix A): what stands above the layers learns at the
+    Howard and Ruder (2018, section 3.2) and Clark et al. (2020, appendix B): what stands above the layers learns at the
     rate itself, the uppermost of n layers at `layer_decay` times it, the lowest at layer_decay^n, and the embeddings
     below at layer_decay^(n + 1).
 

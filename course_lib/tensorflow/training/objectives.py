@@ -82,7 +82,7 @@ def token_labels() -> Objective:
 
 
 def spans() -> Objective:
-    """Where an answer starts and where it ends: the mean of two cross-entropies (Devlin et al. 2018, section 4.2).
+    """Where an answer starts and where it ends: two cross-entropies (Devlin et al. 2018, section 4.2), here their mean.
 
     Batches: `SpanBatch`; `model(ids, mask=, segments=)` has `start_logits` and `end_logits` (B, T). Padding is no
     candidate, so that the loss of a text does not depend on its batch. The accuracy is that of single tokens, starts

@@ -89,7 +89,7 @@ def described(optimizer) -> str | None:
     if optimizer is None:
         return None  # the one that `train` makes
     inner = getattr(optimizer, "inner_optimizer", optimizer)
-    found = {"variables": len(inner._trainable_variables)} if inner.built else {}
+    found = {}
     for name in ("beta_1", "beta_2", "epsilon", "momentum", "weight_decay", "scales", "decays"):  # of every version
         if hasattr(inner, name):
             value = getattr(inner, name)
