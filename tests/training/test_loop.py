@@ -213,14 +213,29 @@ def test_labelled_batches_are_those_of_the_ids():
         TextBatches(sequences, labels / 2)
 
 
-@pytest.mark.parametrize("name", ["mixed_bfloat16", "mixed_float16"])
-def test_keras_policies_train_by_any_objective(name):
+def built_with(policy, task):
+    """A model of Keras's that is built with a policy."""
     before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name)
+    keras.config.set_dtype_policy(policy)
     try:
-        model = tasks.build("tensorflow", "spans")
+        return tasks.build("tensorflow", task)
     finally:
         keras.config.set_dtype_policy(before)
+
+
+def test_float16_clips_the_gradient_as_it_is_without_the_scale():
+    """A step of plain gradient descent is as long as the gradient."""
+    model = built_with("mixed_float16", "classification")
+    before = [variable.numpy() for variable in model.trainable_variables]
+    given = {"optimizer": sgd("tensorflow", model), "rate": 1.0, "max_norm": 0.01, "steps": 1}
+    train("tensorflow", "classification", model, **given)
+    moved = [variable.numpy() - b for variable, b in zip(model.trainable_variables, before, strict=True)]
+    assert_allclose(np.sqrt(sum((step**2).sum() for step in moved)), 0.01, rtol=0.02)
+
+
+@pytest.mark.parametrize("name", ["mixed_bfloat16", "mixed_float16"])
+def test_keras_policies_train_by_any_objective(name):
+    model = built_with(name, "spans")
     optimizer = module("tensorflow", "optimizers").adamw(model, layer_decay=0.8)
     assert isinstance(optimizer, keras.optimizers.LossScaleOptimizer) == (name == "mixed_float16")
     found = train("tensorflow", "spans", model, steps=6, accumulate=2, optimizer=optimizer, max_norm=1.0)
