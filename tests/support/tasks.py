@@ -2,13 +2,10 @@
 
 import importlib
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
-from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-import tensorflow as tf
 import torch
 from torch import nn
 
@@ -21,7 +18,7 @@ from course_lib.batches.paired import PairedTexts
 from course_lib.batches.spans import SpanBatch
 from course_lib.batches.texts import IGNORED, Batch, TextBatch, TokenBatch
 from course_lib.models.bert import BertConfig
-from course_lib.tensorflow.layers import ExplicitMask, dense, embedding
+from course_lib.tensorflow.layers import dense, embedding
 from tests.support import translators
 
 SIZES = {"vocab_size": 30, "d_model": 12, "n_layers": 2, "n_heads": 3, "d_ff": 20, "max_len": 16, "n_classes": 3}
@@ -29,56 +26,6 @@ SIZES = {"vocab_size": 30, "d_model": 12, "n_layers": 2, "n_heads": 3, "d_ff": 2
 CONFIG = BertConfig(**SIZES, dropout=0.0, attention_dropout=0.0, init_std=0.3, pad_id=1)
 DROPOUT = replace(CONFIG, dropout=0.3, attention_dropout=0.3)
 LIBRARIES = {"torch": course_lib.torch, "tensorflow": course_lib.tensorflow}
-
-
-class Output(NamedTuple):
-    """Of the models below; each gives some of these."""
-
-    logits: Any = None
-    start_logits: Any = None
-    end_logits: Any = None
-    masked_logits: Any = None
-    next_logits: Any = None
-
-
-class TorchHeads(nn.Module):
-    """An encoder with a head for tokens, for spans, or for pretraining."""
-
-    def __init__(self, config, task):
-        super().__init__()
-        self.config, self.task = config, task
-        self.bert = course_lib.torch.BertModel(config, pooler=False)
-        sizes = {"token_labels": (config.n_classes,), "spans": (2,), "pretraining": (config.vocab_size, 2)}[task]
-        self.heads = nn.ModuleList(nn.Linear(config.d_model, size) for size in sizes)
-
-    def forward(self, ids, mask=None, segments=None, at=None):
-        hidden = self.bert(ids, mask=mask, segments=segments).last_hidden
-        return said(self.task, self.heads, hidden, hidden if at is None else hidden[at])
-
-
-class TensorFlowHeads(ExplicitMask, keras.Model):
-    """The same in Keras."""
-
-    def __init__(self, config, task):
-        super().__init__()
-        self.config, self.task = config, task
-        self.bert = course_lib.tensorflow.BertModel(config, pooler=False)
-        sizes = {"token_labels": (config.n_classes,), "spans": (2,), "pretraining": (config.vocab_size, 2)}[task]
-        self.heads = [dense(config.d_model, size) for size in sizes]
-
-    def call(self, ids, mask=None, segments=None, at=None, training=False):
-        hidden = self.bert(ids, mask=mask, segments=segments).last_hidden
-        return said(self.task, self.heads, hidden, hidden if at is None else tf.boolean_mask(hidden, at))
-
-
-def said(task, heads, hidden, chosen):
-    """What the heads make of the hidden states of all tokens, or of those that were chosen."""
-    if task == "token_labels":
-        return Output(logits=heads[0](hidden))
-    if task == "spans":
-        spans = heads[0](hidden)
-        return Output(start_logits=spans[..., 0], end_logits=spans[..., 1])
-    return Output(masked_logits=heads[0](chosen), next_logits=heads[1](hidden[:, 0]))
 
 
 class TorchBigram(nn.Module):
@@ -117,17 +64,13 @@ def _own(torch_class, tensorflow_class):
     return lambda library: {"torch": torch_class, "tensorflow": tensorflow_class}[library]
 
 
-def _headed(task):
-    return lambda library: partial({"torch": TorchHeads, "tensorflow": TensorFlowHeads}[library], task=task)
-
-
 MODELS = {
     "next_token": _own(TorchBigram, TensorFlowBigram),
     "classification": _class("BertForSequenceClassification"),
-    "token_labels": _headed("token_labels"),
-    "spans": _headed("spans"),
+    "token_labels": _class("BertForTokenClassification"),
+    "spans": _class("BertForQuestionAnswering"),
     "masked_lm": _class("BertForMaskedLM"),
-    "pretraining": _headed("pretraining"),
+    "pretraining": _class("BertForPreTraining"),
     "contrastive": lambda library: lambda config: LIBRARIES[library].BertModel(config, pooler=False),
     "distillation": _class("BertForSequenceClassification"),
 }

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -173,7 +174,7 @@ def test_a_model_that_takes_the_blanks_is_asked_at_them_alone(library, task):
             more = {"training": training} if library == "tensorflow" else {}
             said = self.model(ids, mask=mask, segments=segments, at=at, **more)
             asked.append(tuple(said.masked_logits.shape))
-            return said._replace(logits=said.masked_logits)
+            return SimpleNamespace(**said._asdict(), logits=said.masked_logits)
 
         def __call__(self, *arguments, **more):
             return self.forward(*arguments, **more)
