@@ -139,3 +139,15 @@ def test_a_translators_stacks_have_their_own_heights():
     assert {scales[name] for name in names if "layers.0" in name} == {0.5}
     assert {scales[name] for name in names if "embedding" in name} == {0.25}
     assert np.max(list(scales.values())) <= 1.0
+
+
+def test_a_lora_learns_and_its_training_is_not_saved(library, tmp_path):
+    """What would be saved is the sum of each matrix and its LoRA: AdamW's averages of the two would fit nothing."""
+    model = tasks.build(library, "classification")
+    layers = importlib.import_module(f"course_lib.{library}.lora").add_lora(model, rank=2, also=("classifier",))
+    optimizer = module(library, "optimizers").adamw(model, layer_decay=0.9)
+    with pytest.raises(ValueError, match="lora_.* could not be trained on from there; train without a checkpoint"):
+        tasks.train(library, "classification", model, steps=1, optimizer=optimizer, checkpoint=tmp_path)
+    steps = moved(library, model, optimizer, steps=3)
+    changed = {name for name, step in steps.items() if abs(step).max() > 0}
+    assert changed == {f"{layer}.weight" for layer in layers} | {"classifier.weight", "classifier.bias"}
