@@ -175,7 +175,7 @@ class BertConfig:
     def to_hugging_face(self, architecture: str) -> dict:
         """The contents of a config.json that `transformers` opens as the class `architecture`.
 
-        It has no BERT with `pre_norm`: another model_type tells it so.
+        It has no BERT with `pre_norm`. By another model_type its Auto classes refuse the folder, and BertModel warns.
         """
         return write(self, architecture)
 

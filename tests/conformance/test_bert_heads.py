@@ -244,6 +244,34 @@ def test_some_tokens_of_symbols(backend):
     assert_allclose(found, model(IDS).logits.numpy()[AT], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", states.BERTS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_half_precision_in_pytorch(name, dtype):
+    """Of the weights, and in autocast; TensorFlow's is in test_keras_layers."""
+    model, at = build(TORCH, name).eval(), {"at": AT} if name in MASKED else {}
+    inputs = {"mask": torch.from_numpy(MASK), "segments": torch.from_numpy(SEGMENTS), **at}
+    with torch.no_grad():
+        expected = model(torch.from_numpy(IDS), **inputs)
+        with torch.autocast("cpu", dtype=dtype):
+            found = [model(torch.from_numpy(IDS), **inputs)]
+        found.append(model.to(dtype)(torch.from_numpy(IDS), **inputs))
+    rounding = 2.0**-8 if dtype == torch.bfloat16 else 2.0**-11
+    for outputs in found:
+        for value, exact in zip(outputs[:-2], expected[:-2], strict=True):
+            if exact is not None:
+                assert float((value.float() - exact).abs().max() / exact.abs().max()) < 40 * rounding
+    assert found[1][0].dtype == dtype
+
+
+def test_outputs_have_names_in_programs_that_pytorch_exports():
+    from torch.utils import _pytree
+
+    for name in states.BERTS:
+        with torch.no_grad():
+            _, spec = _pytree.tree_flatten(build(TORCH, name)(torch.from_numpy(IDS)))
+        assert _pytree.treespec_loads(_pytree.treespec_dumps(spec)) == spec
+
+
 # What is missing where a folder that `transformers` wrote opens as one of ours.
 MISSING = {
     "BertModel": {"BertForMaskedLM": ["pooler"], "BertForTokenClassification": ["pooler"],

@@ -161,7 +161,7 @@ def test_without_gradients_there_is_no_training(mode, examples):
             run.training.train(run.model, *examples, progress=False)
 
 
-@pytest.mark.parametrize("kind", ["BertForMaskedLM", "BertModel", "Transformer"])
+@pytest.mark.parametrize("kind", ["BertForMaskedLM", "BertForTokenClassification", "BertModel", "Transformer"])
 def test_what_does_not_classify(framework, examples, kind):
     library = classifiers.FRAMEWORKS[framework.name]
     config = TransformerConfig(40, 40, 12, 1, 3, 20) if kind == "Transformer" else classifiers.CONFIG
