@@ -117,7 +117,7 @@ def test_norm_eps_reaches_embeddings_layers_and_head(backend):
 def test_fresh_weights_are_berts(backend):
     """Normal with init_std, biases zero, gains one (the released BERT, and the same in every framework)."""
     config = BertConfig(
-        vocab_size=200, d_model=48, n_layers=1, n_heads=2, d_ff=96, max_len=64, n_segments=40, init_std=0.1
+        vocab_size=200, d_model=48, n_layers=1, n_heads=2, d_ff=96, max_len=64, n_segments=40, init_std=0.02
     )
     for name in ARCHITECTURES:
         for key, value in backend.lib.get_state(backend.make(name, config)).items():
@@ -126,5 +126,5 @@ def test_fresh_weights_are_berts(backend):
             elif "norm" in key:
                 assert_allclose(value, 1.0, rtol=1e-6, err_msg=key)
             else:
-                band = 6 * 0.1 / np.sqrt(2 * value.size)  # six standard errors of a standard deviation
-                assert abs(value.std() - 0.1) < band, f"{name} {key} starts with std {value.std():.3f}"
+                band = 6 * 0.02 / np.sqrt(2 * value.size)  # six standard errors of a standard deviation
+                assert abs(value.std() - 0.02) < band, f"{name} {key} starts with std {value.std():.3f}"
