@@ -25,9 +25,10 @@ book: ready      ## build the book and say where it is
 	    Path('_build/html/index.html').resolve().as_uri(), 'in a browser,')"
 	@echo "or run 'python3 -m http.server --directory _build/html' and open http://localhost:8000/"
 
+# nbval takes a second to load, in each process, and is wanted only by those that run lectures, which load it.
 test: ready      ## check the style, then run every test, on all cores: ARGS="tests/unit -k masks" chooses
 	@$(PY) -m ruff check .
-	@$(PY) -m pytest -n auto $(ARGS)
+	@$(PY) -m pytest -n auto -p no:nbval $(ARGS)
 
 mutation: ready  ## plant every bug and record that the tests notice all: ARGS=--changed, ARGS="-k attention"
 	@$(PY) tests/mutation/plant_all.py $(ARGS)
