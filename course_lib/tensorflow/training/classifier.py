@@ -216,6 +216,7 @@ def train(
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         jit_compile=False,  # XLA would compile once more for every new length T
     )
+    classifier.optimizer.build(classifier.trainable_variables)  # else `fit` traces its step a second time for them
     # the batches come shuffled; Keras warns if asked to shuffle a tf.data pipeline
     with contextlib.closing(bar.bar):
         classifier.fit(dataset(passes, labels), shuffle=False, verbose=0, callbacks=[bar])
