@@ -22,6 +22,7 @@ NEEDS = {
     "course_lib.tensorflow.training.next_token": ("tensorflow", "tensorflow"),
     "course_lib.lecture.plotting": ("lectures", "matplotlib"),
     "course_lib.lecture.show": ("lectures", "IPython"),
+    "course_lib.evaluation.answer_baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.baselines": ("lectures", "sklearn"),
     "course_lib.grading.restore": ("lab", "nbformat"),
 }
