@@ -198,7 +198,7 @@ class MaskedBatches(Epoch):
         if lengths.size == 0 or lengths.min() == 0:
             raise ValueError("there must be at least one sequence, and every sequence needs at least one token")
         self.sequences, self.masking, self.batch_size = sequences, masking, batch_size
-        self.seed, self.fresh, self.multiple = seed, fresh, multiple
+        self.seed, self.fresh, self.multiple, self.pad_id = seed, fresh, multiple, masking.pad_id
         self._lengths = lengths
         self._enter(epoch)
 

@@ -155,7 +155,7 @@ class PretrainingBatches(Epoch):
             check_count(name, value, least)
         self.segments = segments_of(documents, (max_len - 3) // 2)
         self.masking, self.cls_id, self.sep_id = masking, cls_id, sep_id
-        self.batch_size, self.seed, self.multiple = batch_size, seed, multiple
+        self.batch_size, self.seed, self.multiple, self.pad_id = batch_size, seed, multiple, masking.pad_id
         self._lengths = np.array([len(segment) for segment in self.segments.segments])
         self._enter(epoch)
 

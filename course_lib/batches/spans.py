@@ -133,7 +133,7 @@ class SpanBatches(Sequence):
     windows : of `encode_questions`
     batch_size, pad_id, multiple : as for `Batches`
     seed : of the order, or None: sorted by length, for validation
-    epoch : which one, counted from 0; each has an order of its own, that of `epochs_of`
+    epoch : which one, counted from 0; each has an order of its own
 
     Raises
     ------
@@ -151,7 +151,7 @@ class SpanBatches(Sequence):
     ):
         check_count("epoch", epoch, 0)
         self._arguments = (windows, batch_size, seed, epoch, pad_id, multiple)
-        order = None if seed is None else 1000 * seed + epoch
+        order = None if seed is None else [seed, epoch]
         self.windows, self.pad_id = windows, pad_id
         self._ids = Batches(windows.ids, batch_size, order, pad_id, multiple)
         self.groups = self._ids.groups  # the windows of each batch

@@ -116,7 +116,7 @@ class TextBatches(Sequence):
         segments: Sequence[np.ndarray] | None = None,
     ):
         self._arguments = (sequences, labels, batch_size, seed, epoch, pad_id, multiple, segments)
-        order = None if seed is None else 1000 * seed + epoch
+        order = None if seed is None else self._order(seed, epoch)
         self._batches, self.pad_id = Batches(sequences, batch_size, order, pad_id, multiple), pad_id
         self.labels = self._check_labels(labels)
         self.segments = None if segments is None else self._beside("segments", segments)
@@ -137,6 +137,10 @@ class TextBatches(Sequence):
 
     def __iter__(self) -> Iterator[TextBatch]:
         return (self[i] for i in range(len(self)))
+
+    @staticmethod
+    def _order(seed: int, epoch: int):
+        return 1000 * seed + epoch  # that of `epochs_of`, in which seeds repeat one another after 1,000 epochs
 
     def _check_labels(self, labels):
         return check_labels_of(self._batches.sequences, labels)
@@ -162,6 +166,10 @@ class TokenBatches(TextBatches):
     def __getitem__(self, i: int) -> TokenBatch:
         ids, rows = self._batches[i]
         return TokenBatch(ids, self._stacked(self.labels, rows, IGNORED))
+
+    @staticmethod
+    def _order(seed: int, epoch: int):
+        return [seed, epoch]
 
     def _check_labels(self, labels):
         return self._beside("labels", labels)

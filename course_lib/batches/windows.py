@@ -22,7 +22,7 @@ class Windows(NamedTuple):
     n_lost: int  # the tokens in these
 
     def __str__(self) -> str:
-        n = sum(map(len, self.sequences)) - 2 * len(self.sequences)
+        n = sum(int((ids[1:-1] != ids[-1]).sum()) for ids in self.sequences)  # without the [SEP] between documents
         return (
             f"{len(self.sequences):,} windows of {n:,} tokens; {self.n_empty:,} empty documents and {self.n_short:,} "
             f"short windows of {self.n_lost:,} tokens left out"
@@ -41,7 +41,7 @@ def windows(
 
     What is left at the end makes a shorter window. By default that is the end of every document; with `mixed`, windows
     run on from one document into the next, with a [SEP] between the two (Liu et al. 2019, section 4.2,
-    "FULL-SENTENCES"), and the end of the last one alone is short.
+    "FULL-SENTENCES"), and the end of the last one alone is short. A document that begins a window has none before it.
 
     Parameters
     ----------
@@ -74,11 +74,15 @@ def windows(
         streams = [(np.asarray(documents[row]), np.full(lengths[row], row)) for row in rows]
     found, begins, short = [], [], []
     for stream, owner in streams:
-        for start in range(0, len(stream), length - 2):
-            piece = stream[start : start + length - 2]
-            if len(piece) < least:
-                short.append(len(piece))
+        start = 0
+        while start < len(stream):
+            start += mixed and stream[start] == sep_id
+            piece, begin = stream[start : start + length - 2], owner[start]
+            start += length - 2
+            n = int((piece != sep_id).sum()) if mixed else len(piece)
+            if n < least:
+                short.append(n)
                 continue
             found.append(np.concatenate([[cls_id], piece, [sep_id]]).astype(np.int64))
-            begins.append(owner[start])
+            begins.append(begin)
     return Windows(found, np.array(begins, dtype=np.int64), len(documents) - len(rows), len(short), sum(short))

@@ -40,6 +40,9 @@ def _named(value):
 
 def max_len_of(model) -> int | None:
     """The most tokens of a sequence that a model's config, or the model itself, allows; None without such a limit."""
+    config = getattr(getattr(model, "_orig_mod", model), "config", None)
+    if hasattr(config, "longest"):  # of a RoBERTa less than the positions that it has
+        return config.longest
     return settings_of(model).get("max_len", getattr(model, "max_len", None))
 
 
@@ -59,6 +62,11 @@ def takes(model, argument: str) -> bool:
     model = getattr(model, "_orig_mod", model)  # of `torch.compile`
     call = getattr(model, "forward", None) or getattr(model, "call", None) or model
     return argument in inspect.signature(call).parameters
+
+
+def reads_segments(model) -> bool:
+    """Whether a model tells the parts of its text apart: its call says so, unless its config has a single segment."""
+    return settings_of(model).get("n_segments") != 1 and takes(model, "segments")
 
 
 def vocabularies_of(model) -> tuple[int | None, int | None]:
@@ -238,6 +246,6 @@ def check_validation(batches, objective, model, patience=None) -> int | None:
         counts = counts + objective.read(model, name, batch).counts
         objective.check_held_out(model, name, batch)
         found = fingerprint([batch], found)
-    if not counts.all():
-        raise ValueError(f"validation has no {objective.counted}")
+    for part in np.flatnonzero(counts == 0):
+        raise ValueError(f"validation has no {objective.label_of(part)}")
     return found

@@ -31,10 +31,11 @@ class JointEvaluation(NamedTuple):
     parts: dict[str, Evaluation]
 
     @classmethod
-    def from_counts(cls, counts, names, counted: str = "label") -> Self:
+    def from_counts(cls, counts, names) -> Self:
         """From one (P, 3) a batch, rows as for `Evaluation`; ValueError when one of the P parts has no label."""
         counts = np.asarray(counts, dtype=np.float64).reshape(-1, len(names), 3)
-        parts = {name: Evaluation.from_counts(counts[:, i], counted) for i, name in enumerate(names)}
+        rows = zip(names, counts.swapaxes(0, 1), strict=True)
+        parts = {name: Evaluation.from_counts(own, f"label of the part {name!r}") for name, own in rows}
         first = parts[names[0]]
         return cls(first.n_tokens, sum(part.nll for part in parts.values()), first.accuracy, parts)
 

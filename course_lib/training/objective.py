@@ -70,8 +70,13 @@ class Objective:
             check_padding(batches, pad_id)
         return batches
 
-    def distilled(self, losses, teacher: dict[str, np.ndarray], temperature: float, alpha: float) -> "Objective":
+    def distilled(
+        self, losses, teacher, weights: dict[str, np.ndarray], temperature: float, alpha: float
+    ) -> "Objective":
         """The same with other losses, those of a student of a teacher with these weights.
+
+        A batch is read for each of the two, as a teacher may tell segments apart that its student does not: `losses`
+        takes the student's arrays, and the teacher's as "teacher_" and their names.
 
         Raises
         ------
@@ -84,9 +89,18 @@ class Objective:
             raise ValueError(f"temperature must be positive, got {temperature}")
         if not 0 <= number("alpha", alpha) <= 1:
             raise ValueError(f"alpha is the teacher's share and must lie in [0, 1], got {alpha}")
-        settings = {"temperature": temperature, "alpha": alpha, "the checksum of the teacher": checksum(teacher)}
+
+        def read(model, name, batch):
+            own, theirs = self.read(model, name, batch), self.read(teacher, f"{name}, for the teacher,", batch)
+            return Update(own.arrays | {f"teacher_{key}": value for key, value in theirs.arrays.items()}, own.counts)
+
+        settings = {"temperature": temperature, "alpha": alpha, "the checksum of the teacher": checksum(weights)}
         name = f"distillation of {self.name}"
-        return replace(self, name=name, losses=losses, settings=self.settings | settings)
+        return replace(self, name=name, read=read, losses=losses, settings=self.settings | settings)
+
+    def label_of(self, part: int) -> str:
+        """What the predictions of a part of the loss are of, for messages."""
+        return f"label of its part {self.parts[part]!r}" if self.parts else self.counted
 
 
 def checksum(weights: dict[str, np.ndarray]) -> int:
@@ -95,6 +109,12 @@ def checksum(weights: dict[str, np.ndarray]) -> int:
     for name in sorted(weights):
         found = zlib.crc32(np.ascontiguousarray(weights[name]), zlib.crc32(name.encode(), found))
     return found
+
+
+def of_both(arrays: dict) -> tuple[dict, dict]:
+    """What `distilled` joined: the student's arrays, and the teacher's, both by their own names."""
+    teachers = {name.removeprefix("teacher_"): value for name, value in arrays.items() if name.startswith("teacher_")}
+    return {name: arrays[name] for name in arrays if not name.startswith("teacher_")}, teachers
 
 
 def shares(updates: Sequence[Update]) -> list[np.ndarray]:
@@ -106,7 +126,7 @@ def shares(updates: Sequence[Update]) -> list[np.ndarray]:
 def evaluation_of(objective: Objective, counts) -> Evaluation | JointEvaluation:
     """What counts (P, 3) of each batch say together; ValueError when there is nothing to count."""
     if objective.parts:
-        return JointEvaluation.from_counts(counts, objective.parts, objective.counted)
+        return JointEvaluation.from_counts(counts, objective.parts)
     return Evaluation.from_counts(counts, objective.counted)
 
 

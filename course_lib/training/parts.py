@@ -1,5 +1,6 @@
 """Parts of a model by the names of its weights: which are frozen, and at what share of the rate each layer learns."""
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -47,8 +48,9 @@ def scales_of(names: Sequence[str], layer_decay: float = 1.0) -> list[float]:
     """At what share of the rate each weight learns, when each layer learns more slowly than the one above it.
 
     Howard and Ruder (2018, section 3.2) and Clark et al. (2020, appendix B): what stands above the layers learns at the
-    rate itself, the uppermost of n layers at `layer_decay` times it, the lowest at layer_decay^n, and the embeddings
-    below at layer_decay^(n + 1).
+    rate itself, the uppermost of n layers at `layer_decay` times it, the lowest at layer_decay^n, and what stands
+    below, tokens and positions, at layer_decay^(n + 1). Below is what comes before the first layer among the names, and
+    all embeddings and positions, as those of a decoder come behind the layers of its encoder.
 
     Parameters
     ----------
@@ -69,11 +71,13 @@ def scales_of(names: Sequence[str], layer_decay: float = 1.0) -> list[float]:
     if not heights:
         raise ValueError('layer_decay needs layers, and no weight of this model has "layers.0." in its name')
 
+    first = set(itertools.takewhile(lambda name: name not in places, names))
+
     def below(name: str) -> int:
         """How many steps down from what stands above the layers."""
         if name in places:
             stack, i = places[name]
             return heights[stack] - int(i)
-        return max(heights.values()) + 1 if "embedding" in name else 0
+        return max(heights.values()) + 1 if name in first or "embedding" in name or "position" in name else 0
 
     return [float(layer_decay) ** below(name) for name in names]

@@ -13,7 +13,7 @@ from course_lib.batches.spans import Windows, encode_questions
 from course_lib.batches.tokens import EncodedWords, encode_words, word_tags
 from course_lib.evaluation.best_spans import Found, answer_texts, best_spans
 from course_lib.strings import as_texts
-from course_lib.training.arguments import max_len_of, settings_of, takes
+from course_lib.training.arguments import max_len_of
 
 
 class Answer(NamedTuple):
@@ -137,11 +137,6 @@ def names_of(model, names: Sequence[str] | None = None) -> list[str]:
             "the classes have no names: give `names`, such as ['O', 'B-PER', ...], or a config with `labels`"
         )
     return list(names)
-
-
-def reads_segments(model) -> bool:
-    """Whether a model tells the parts of its text apart, by its call and its config's `n_segments`; BERT does."""
-    return settings_of(model).get("n_segments", 1) > 1 and takes(model, "segments")
 
 
 def check_outputs(model, output, fields: dict[str, int]) -> list:

@@ -20,7 +20,7 @@ from course_lib.batches.paired import PairedTexts
 from course_lib.batches.spans import SpanBatch
 from course_lib.batches.texts import IGNORED, TextBatch, TokenBatch
 from course_lib.checks import check_ids
-from course_lib.training.arguments import max_len_of, pair_of, settings_of, takes, vocabularies_of
+from course_lib.training.arguments import max_len_of, pair_of, reads_segments, settings_of, vocabularies_of
 from course_lib.training.objective import Update
 from course_lib.training.teacher_forcing import pad_id_of, teacher_forcing
 
@@ -136,9 +136,9 @@ def _texts(model, name, batch, fields) -> dict:
     """The arrays of a batch whose ids go into a model, and the segments into one that tells them apart."""
     arrays = _fields(name, batch, fields)
     _check_texts(model, name, {"ids": arrays["ids"]})
-    segments, n_segments = arrays.pop("segments", None), settings_of(model).get("n_segments")
-    if segments is not None and n_segments != 1 and takes(model, "segments"):
-        _check_range(f"the segments of {name}", segments, n_segments)
+    segments = arrays.pop("segments", None)
+    if segments is not None and reads_segments(model):
+        _check_range(f"the segments of {name}", segments, settings_of(model).get("n_segments"))
         arrays["segments"] = segments
     return arrays
 

@@ -122,6 +122,8 @@ def test_batches_of_windows(tokenizer):
     assert sorted(seen) == list(range(len(windows.ids))) and len(batches) == -(-len(seen) // 3)
     orders = [SpanBatches(windows, 3, seed).groups[0].tolist() for seed in (1, 1, 4)]
     assert orders[0] == orders[1] != orders[2]
+    again = [np.concatenate(SpanBatches(windows, 3, *other).groups).tolist() for other in ((0, 1000), (1, 0))]
+    assert again[0] != again[1]
     orders = [np.concatenate(batches.epoch(epoch).groups).tolist() for epoch in (0, 1, 2)]
     assert orders[0] == seen and orders[1] not in (seen, orders[2]) and sorted(orders[2]) == sorted(seen)
     assert np.concatenate(SpanBatches(windows, 3, 1, 1).groups).tolist() == orders[1]

@@ -196,13 +196,16 @@ def test_labelled_batches_are_those_of_the_ids():
     texts = TextBatches(sequences, labels, 8, 4, pad_id=1, segments=of_tokens)
     tokens = TokenBatches(sequences, of_tokens, 8, 4, pad_id=1)
     for epoch, plain in enumerate(epochs_of(sequences, 2, 8, 4, 1)):
-        triples = zip(texts.epoch(epoch), tokens.epoch(epoch), plain, strict=True)
-        for (ids, segments, found), (same, theirs), (expected, rows) in triples:
+        for (ids, segments, found), (expected, rows) in zip(texts.epoch(epoch), plain, strict=True):
             assert_array_equal(ids, expected)
-            assert_array_equal(same, expected)
             assert_array_equal(found, labels[rows])
-            assert_array_equal(theirs, np.where(expected == 1, IGNORED, expected % 3))
             assert_array_equal(segments, np.where(expected == 1, 0, expected % 3))
+        for ids, found in tokens.epoch(epoch):
+            assert_array_equal(found, np.where(ids == 1, IGNORED, ids % 3))
+        rows = [ids[ids != 1].tolist() for batch in tokens.epoch(epoch) for ids in batch.ids]
+        assert sorted(rows) == sorted(ids.tolist() for ids in sequences)
+    order = lambda seed, epoch: [ids.tolist() for ids, _ in TokenBatches(sequences, of_tokens, 8, seed, epoch)]  # noqa: E731
+    assert order(1, 0) == order(1, 0) != order(0, 1000)
     assert TextBatches(sequences, labels)[0].segments is None and texts.pad_id == 1
     with pytest.raises(ValueError, match=r"labels must have shape \(50,\), got \(49,\)"):
         TextBatches(sequences, labels[1:])
@@ -262,8 +265,11 @@ def test_autocast_trains_by_any_objective():
 def test_a_training_of_several_parts_needs_labels_of_each_to_validate():
     batch = tasks.batches("pretraining", 1)(0)[0]
     none = [batch._replace(follows=batch.follows * 0 - 100)]
-    with pytest.raises(ValueError, match="validation has no blank"):
+    with pytest.raises(ValueError, match="validation has no label of its part 'next'"):
         train("torch", "pretraining", validation=none, steps=1)
+    with pytest.raises(ValueError, match="there is no label of the part 'next' to evaluate on"):
+        model, objective = tasks.build("torch", "pretraining"), tasks.objective("torch", "pretraining")
+        tasks.module("torch", "loop").evaluate(model, none, objective)
     assert len(train("torch", "pretraining", given=lambda epoch: none, steps=1).loss) == 1
 
 

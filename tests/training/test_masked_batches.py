@@ -8,6 +8,7 @@ from scipy import stats
 from course_lib.batches.masked import MaskedBatches, Masking
 from course_lib.batches.texts import IGNORED
 from course_lib.text.wordpiece import WordPiece
+from course_lib.training.arguments import check_padding
 
 V, PAD, UNK, CLS, SEP, MASK = 1000, 7, 1, 2, 3, 4
 SPECIAL = (PAD, UNK, CLS, SEP, MASK)
@@ -22,6 +23,12 @@ def texts(n=400, longest=40, seed=0):
     rng = np.random.default_rng(seed)
     ordinary = np.setdiff1d(np.arange(V), SPECIAL)
     return [np.array([CLS, *rng.choice(ordinary, rng.integers(1, longest + 1)), SEP]) for _ in range(n)]
+
+
+def test_another_padding_than_the_models_is_refused():
+    with pytest.raises(ValueError, match=f"the batches are padded with {PAD}, but the model takes 0"):
+        check_padding(MaskedBatches(texts(5), masking()), 0)
+    check_padding(MaskedBatches(texts(5), masking()), PAD)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from course_lib.batches.next_sentence import PretrainingBatches, encode_document
 from course_lib.batches.texts import IGNORED
 from course_lib.text.sentences import sentences
 from course_lib.text.wordpiece import WordPiece
+from course_lib.training.arguments import check_padding
 
 PAD, CLS, SEP, MASK = 1, 2, 3, 4
 V = 5000
@@ -27,6 +28,11 @@ def documents():
     """45 documents of 0 to 12 sentences of 1 to 8 tokens."""
     rng = np.random.default_rng(0)
     return [document(n, *rng.integers(1, 9, rng.integers(0, 13))) for n in range(45)]
+
+
+def test_another_padding_than_the_models_is_refused(documents):
+    with pytest.raises(ValueError, match="the batches are padded with 1, but the model takes 0"):
+        check_padding(PretrainingBatches(documents, MASKING, CLS, SEP), 0)
 
 
 def plain(batch):

@@ -12,6 +12,8 @@ from torch.nn import functional as F
 
 from course_lib.batches.paired import PairedTexts
 from course_lib.batches.texts import IGNORED, TextBatch
+from course_lib.models.roberta import RobertaConfig
+from course_lib.training.arguments import max_len_of, reads_segments
 from course_lib.training.objective import Objective, Update, check_objective, shares
 from tests.support import tasks, translators
 
@@ -312,6 +314,57 @@ def test_a_model_without_segments_is_given_none(library):
     assert "segments" not in objective.update(model, "B", given).arrays
     found = parts_of(library, objective, model, given)
     assert found == parts_of(library, objective, model, given._replace(segments=None))
+
+
+class WithSegments:
+    """A model of one's own whose call has segments, which its config says nothing of."""
+
+    config = SimpleNamespace(vocab_size=30, max_len=16, pad_id=1)
+
+    def forward(self, ids, mask=None, segments=None):
+        return SimpleNamespace(logits=segments)
+
+
+def test_training_and_answering_agree_on_segments():
+    given = batch("spans")
+    for model in (WithSegments(), SimpleNamespace(config=WithSegments.config, forward=lambda ids, mask=None: None)):
+        assert reads_segments(model) == ("segments" in tasks.objective("torch", "spans").read(model, "B", given).arrays)
+    assert reads_segments(WithSegments())
+
+
+def test_a_teacher_reads_the_segments_that_its_student_does_not(library):
+    given = batch("classification")
+    teacher = tasks.build(library, "distillation", seed=8)
+    student = tasks.build(library, "distillation", dataclasses.replace(tasks.CONFIG, n_segments=1))
+    losses = [
+        parts_of(library, objectives(library).distillation(a, alpha=1.0), b, one)[0][0]
+        for one in (given, given._replace(segments=given.segments * 0))
+        for a, b in ((teacher, student), (student, teacher))
+    ]
+    assert abs(losses[0] - losses[2]) > 1e-3 and abs(losses[1] - losses[3]) > 1e-3
+    with pytest.raises(ValueError, match="B, for the teacher, has a sequence of 12 tokens, over the maximum of 11"):
+        short = tasks.build(library, "distillation", dataclasses.replace(tasks.CONFIG, max_len=11))
+        objectives(library).distillation(short).read(teacher, "B", given)
+
+
+def test_spans_are_distilled_at_low_temperatures(library):
+    """Padding, of which no answer begins, has the least logit that there is; half of it less has none."""
+    module, teacher = objectives(library), tasks.build(library, "spans", seed=8)
+    objective = module.distillation(teacher, temperature=0.5, objective=module.spans())
+    ((loss, _, _),) = parts_of(library, objective, tasks.build(library, "spans"), batch("spans"))
+    assert np.isfinite(loss) and loss > 0
+    none = batch("spans")
+    none = none._replace(starts=none.starts * 0 - 100, ends=none.ends * 0 - 100)
+    with pytest.raises(ValueError, match="B has no start or end, so there is nothing to learn"):
+        module.spans().update(teacher, "B", none)
+
+
+def test_a_roberta_reads_as_many_tokens_as_it_has_positions_for():
+    sizes = {"vocab_size": 30, "d_model": 12, "n_layers": 1, "n_heads": 3, "d_ff": 16, "max_len": 18}
+    model = SimpleNamespace(config=RobertaConfig(**sizes))
+    assert max_len_of(model) == 16 and max_len_of(SimpleNamespace(config=tasks.CONFIG)) == 16
+    with pytest.raises(ValueError, match="a sequence of 17 tokens, over the maximum of 16"):
+        tasks.objective("torch", "token_labels").read(model, "B", (np.full((2, 17), 5), np.full((2, 17), 0)))
 
 
 def test_what_is_no_objective():

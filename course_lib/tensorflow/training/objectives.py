@@ -14,7 +14,7 @@ from course_lib.tensorflow.masks import padding_mask
 from course_lib.tensorflow.state import get_state
 from course_lib.training import reading
 from course_lib.training.arguments import number, takes
-from course_lib.training.objective import Objective, Part, check_fits, field_of
+from course_lib.training.objective import Objective, Part, check_fits, field_of, of_both
 from course_lib.training.teacher_forcing import pad_id_of
 
 
@@ -97,7 +97,7 @@ def spans() -> Objective:
             logits = tf.where(tf.tile(ids == pad_id, (2, 1)), logits.dtype.min, logits)
         return [scored(logits, tf.concat([starts, ends], 0))]
 
-    return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="answer")
+    return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="start or end")
 
 
 def masked_lm(at: bool = True) -> Objective:
@@ -175,7 +175,7 @@ def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objectiv
     """What a teacher says, besides the labels (Hinton et al. 2015, section 2).
 
     alpha T^2 KL(teacher || student), both at the temperature T, plus (1 - alpha) times the loss of the objective. The
-    teacher stays as it is, in evaluation mode.
+    teacher's weights stay as they are, and it has no dropout.
 
     Parameters
     ----------
@@ -192,17 +192,18 @@ def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objectiv
     objective = classification() if objective is None else objective
 
     def losses(model, training=False, **arrays):
-        (hard,) = objective.losses(model, training=training, **arrays)
-        (said,) = objective.losses(teacher, training=False, **arrays)
+        own, theirs = of_both(arrays)
+        (hard,) = objective.losses(model, training=training, **own)
+        (said,) = objective.losses(teacher, training=False, **theirs)
         check_fits(said.logits.shape, hard.logits.shape, "teacher's logits", "student's")
-        log_p, log_q = (tf.nn.log_softmax(at_least_float32(part.logits) / temperature) for part in (said, hard))
+        log_p, log_q = (tf.nn.log_softmax(tempered(part.logits, temperature)) for part in (said, hard))
         log_p = tf.stop_gradient(log_p)
         divergences = tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), -1)  # (...)
         divergences = tf.where(hard.labels != IGNORED, divergences, tf.zeros((), divergences.dtype))
         divergence = tf.reduce_sum(divergences) / tf.cast(tf.maximum(hard.n, 1), divergences.dtype)
         return [hard._replace(loss=alpha * temperature**2 * divergence + (1 - alpha) * hard.loss)]
 
-    return objective.distilled(losses, get_state(teacher), temperature, alpha)
+    return objective.distilled(losses, teacher, get_state(teacher), temperature, alpha)
 
 
 def scored(logits, labels) -> Part:
@@ -217,6 +218,12 @@ def scored(logits, labels) -> Part:
     n = tf.math.count_nonzero(real)
     loss = tf.reduce_sum(tf.where(real, losses, 0)) / tf.cast(tf.maximum(n, 1), rows.dtype)
     return Part(loss, loss, n, logits, labels)
+
+
+def tempered(logits, temperature: float):
+    """Logits divided by a temperature, finite where the type's least stands for what is no candidate."""
+    logits = at_least_float32(logits) / temperature
+    return tf.maximum(logits, logits.dtype.min / 4)  # so far that the difference of two is finite too
 
 
 def smoothed(logits, labels, smoothing: float) -> Part:

@@ -10,7 +10,8 @@ from course_lib.evaluation.best_spans import Found
 from course_lib.masks import padding_mask
 from course_lib.tensorflow.layers import at_least_float32
 from course_lib.text.padding import stacked
-from course_lib.training.predictions import Answer, as_answers, check_outputs, find_spans, reads_segments, tag_words
+from course_lib.training.arguments import reads_segments
+from course_lib.training.predictions import Answer, as_answers, check_outputs, find_spans, tag_words
 
 
 def token_logits(model, sequences, batch_size: int = 64, progress: bool = False) -> list[np.ndarray]:

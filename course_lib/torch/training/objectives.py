@@ -15,7 +15,7 @@ from course_lib.torch.masks import padding_mask
 from course_lib.torch.state import get_state
 from course_lib.training import reading
 from course_lib.training.arguments import number, takes
-from course_lib.training.objective import Objective, Part, check_fits, field_of
+from course_lib.training.objective import Objective, Part, check_fits, field_of, of_both
 from course_lib.training.teacher_forcing import pad_id_of
 
 
@@ -98,7 +98,7 @@ def spans() -> Objective:
             logits = logits.masked_fill((ids == pad_id).repeat(2, 1), torch.finfo(logits.dtype).min)
         return [scored(logits, torch.cat([starts, ends]))]
 
-    return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="answer")
+    return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="start or end")
 
 
 def masked_lm(at: bool = True) -> Objective:
@@ -176,7 +176,7 @@ def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objectiv
     """What a teacher says, besides the labels (Hinton et al. 2015, section 2).
 
     alpha T^2 KL(teacher || student), both at the temperature T, plus (1 - alpha) times the loss of the objective. The
-    teacher stays as it is, in evaluation mode.
+    teacher's weights stay as they are; it is set to evaluation mode, and left so.
 
     Parameters
     ----------
@@ -194,18 +194,17 @@ def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objectiv
 
     def losses(model, **arrays):
         teacher.eval()
-        (hard,) = objective.losses(model, **arrays)
+        own, theirs = of_both(arrays)
+        (hard,) = objective.losses(model, **own)
         with without_gradients():
-            (said,) = objective.losses(teacher, **arrays)
+            (said,) = objective.losses(teacher, **theirs)
         check_fits(said.logits.shape, hard.logits.shape, "teacher's logits", "student's")
         real = hard.labels != IGNORED
-        log_p, log_q = (
-            F.log_softmax(at_least_float32(part.logits) / temperature, dim=-1)[real] for part in (said, hard)
-        )  # (N, C)
+        log_p, log_q = (F.log_softmax(tempered(part.logits, temperature), -1)[real] for part in (said, hard))  # (N, C)
         divergence = (log_p.exp() * (log_p - log_q)).sum() / hard.n.clamp(min=1)
         return [hard._replace(loss=alpha * temperature**2 * divergence + (1 - alpha) * hard.loss)]
 
-    return objective.distilled(losses, get_state(teacher), temperature, alpha)
+    return objective.distilled(losses, teacher, get_state(teacher), temperature, alpha)
 
 
 def scored(logits, labels) -> Part:
@@ -217,6 +216,12 @@ def scored(logits, labels) -> Part:
     n = real.sum()
     loss = F.cross_entropy(rows, wanted, ignore_index=IGNORED, reduction="sum") / n.clamp(min=1)
     return Part(loss, loss, n, logits, labels)
+
+
+def tempered(logits, temperature: float):
+    """Logits divided by a temperature, finite where the type's least stands for what is no candidate."""
+    logits = at_least_float32(logits) / temperature
+    return logits.clamp(min=torch.finfo(logits.dtype).min / 4)  # so far that the difference of two is finite too
 
 
 def smoothed(logits, labels, smoothing: float) -> Part:

@@ -11,7 +11,8 @@ from course_lib.text.padding import stacked
 from course_lib.torch.layers import at_least_float32, tensor_of
 from course_lib.torch.modes import evaluating
 from course_lib.torch.training.common import device_of
-from course_lib.training.predictions import Answer, as_answers, check_outputs, find_spans, reads_segments, tag_words
+from course_lib.training.arguments import reads_segments
+from course_lib.training.predictions import Answer, as_answers, check_outputs, find_spans, tag_words
 
 
 def token_logits(model, sequences, batch_size: int = 64, progress: bool = False) -> list[np.ndarray]:
