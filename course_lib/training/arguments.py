@@ -75,10 +75,6 @@ def vocabularies_of(model) -> tuple[int | None, int | None]:
     return settings.get("source_vocab"), settings.get("target_vocab")
 
 
-class Group(tuple):
-    """The batches whose gradients are added up for one update."""
-
-
 def fingerprint(batches, found: int = 0) -> int:
     """A number that other batches do not have; goes on from `found`.
 
@@ -86,9 +82,6 @@ def fingerprint(batches, found: int = 0) -> int:
     of different kinds are the same numbers: source ids (B, S) and target ids (B, T) of any type.
     """
     for batch in batches:
-        if isinstance(batch, Group):
-            found = fingerprint(batch, found)
-            continue
         names = getattr(batch, "_fields", None)
         parts = batch[:2] if names is None else [p for p, name in zip(batch, names, strict=True) if name != "rows"]
         for part in parts:

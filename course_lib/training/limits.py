@@ -43,7 +43,7 @@ class Limits:
 
     def updates(self, run: Run) -> int | None:
         """The updates until the end; with a limit of time as many as it allows at the speed so far."""
-        of_epochs = self.epochs and run.n_batches and math.ceil(self.epochs * run.n_batches)
+        of_epochs = self.epochs and run.n_updates and math.ceil(self.epochs * run.n_updates)
         speed = run.step / max(run.stopwatch.seconds(), 1e-9)
         of_time = self.seconds and run.step and max(run.step, round(self.seconds * speed))
         return min((n for n in (self.steps, of_epochs, of_time) if n), default=None)

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.training.arguments import Group, check_padding, fingerprint
+from course_lib.training.arguments import check_padding, fingerprint
 from course_lib.training.divergence import REMEDIES, Losses
 from course_lib.training.history import Evaluation, History, JointEvaluation, as_validation, validation_of
 from course_lib.training.interruption import Interruption
@@ -49,7 +49,6 @@ class Epochs:
     batches : epoch (counted from 0) -> its batches, a sequence; the same epoch must give the same batches again. Or
         something whose method `epoch` does that
     pad_id : what the model takes for padding; batches that say otherwise are refused. None is unknown
-    accumulate : how many batches make an update; with more than one, a call gives them in groups
 
     Raises
     ------
@@ -57,9 +56,9 @@ class Epochs:
     ValueError : in a call, an epoch without batches, or with another padding.
     """
 
-    def __init__(self, batches, pad_id: int | None = None, accumulate: int = 1):
+    def __init__(self, batches, pad_id: int | None = None):
         self.batches = batches if callable(batches) else getattr(batches, "epoch", None)
-        self.pad_id, self.accumulate = pad_id, accumulate
+        self.pad_id = pad_id
         if not callable(self.batches):
             raise TypeError(
                 "batches must be a function of the epoch, such as `PairBatches(...).epoch`, got "
@@ -74,21 +73,7 @@ class Epochs:
             raise ValueError(f"epoch {epoch} has no batches; are there any examples?")
         if self.pad_id is not None:
             check_padding(batches, self.pad_id)
-        return batches if self.accumulate == 1 else Groups(batches, self.accumulate)
-
-
-class Groups(Sequence):
-    """An epoch's batches in groups of `size`, each of which makes one update; the last one may have fewer."""
-
-    def __init__(self, batches: Sequence, size: int):
-        self.batches, self.size = batches, size
-
-    def __len__(self) -> int:
-        return -(-len(self.batches) // self.size)
-
-    def __getitem__(self, i: int) -> Group:
-        first = range(len(self))[i] * self.size  # of a negative i too
-        return Group(self.batches[k] for k in range(first, min(first + self.size, len(self.batches))))
+        return batches
 
 
 class Stopwatch:
@@ -111,14 +96,15 @@ class Stopwatch:
 
 
 class Run:
-    """Iterate over it for the batches, and report to it what became of each.
+    """Iterate over it for the batches, or over `updates()` when several make an update, and report what became of them.
 
     The iteration begins where a saved training stopped, and ends with a limit. Ctrl-C inside `with run:` ends it after
     the update under way; at the end of the block the KeyboardInterrupt goes on. `stopped_by` says why it ended.
 
     Parameters
     ----------
-    batches, pad_id, accumulate : the data, as for `Epochs`; errors as there
+    batches, pad_id : the data, as for `Epochs`; errors as there
+    accumulate : how many batches make an update; the last update of an epoch may have fewer
     limits : what ends it
     clock : what counts the seconds; `time.process_time` counts those of the processor instead
     """
@@ -131,9 +117,9 @@ class Run:
         pad_id: int | None = None,
         accumulate: int = 1,
     ):
-        self.batches, self.limits = Epochs(batches, pad_id, accumulate), limits
-        self.step = self.epoch = self.position = 0  # position: batches, or groups of them, of this epoch that are done
-        self.batch, self.n_batches, self.epoch_ended = None, None, False
+        self.epochs, self.accumulate, self.limits = Epochs(batches, pad_id), accumulate, limits
+        self.step = self.epoch = self.position = 0  # position: updates of this epoch that are done
+        self.update, self.n_updates, self.epoch_ended = [], None, False  # the batches under way; how many an epoch has
         self.losses, self.tokens, self.seconds, self.validation = Losses(), [], [], []
         self.best, self.best_weights = None, {}
         self.stopwatch, self.stopped_by, self.saved = Stopwatch(clock), None, None
@@ -147,47 +133,48 @@ class Run:
         self._interruption.__exit__(*error)
 
     def __iter__(self) -> Iterator:
-        """The batches from where the run stands until a limit is reached."""
+        """The batches from where the run stands until a limit is reached, each of which makes an update."""
+        return (batch for [(_, batch)] in self.updates())
+
+    def updates(self) -> Iterator[list[tuple[str, Any]]]:
+        """The same for updates from one batch or several: for each its batches, and their names for messages."""
         self._look_at_limits()
         while self.stopped_by is None:
-            batches = self.batches(self.epoch)
-            self.n_batches, self.epoch_ended = len(batches), False
+            batches = self.epochs(self.epoch)
+            self.n_updates, self.epoch_ended = self.updates_in(batches), False
             self.stopwatch.start()
             while not self.epoch_ended and self.stopped_by is None:
                 try:
-                    self.batch = batches[self.position]
+                    self.update = self.named(batches, self.position)
                 except KeyboardInterrupt:  # the weights are those of a complete update, so this one may be saved
                     self._interruption.asked = True
                     self._look_at_limits()
                     return
-                yield self.batch
+                yield self.update
 
-    def place(self) -> str:
-        """The name of the batch under way."""
-        return f"batch {self.position} of epoch {self.epoch}"
+    def updates_in(self, batches: Sequence) -> int:
+        """How many updates the batches of an epoch make."""
+        return -(-len(batches) // self.accumulate)
 
-    def group(self) -> list[tuple[str, Any]]:
-        """The batches of the update under way, each with its name."""
-        if not isinstance(self.batch, Group):
-            return [(self.place(), self.batch)]
-        first = self.position * self.batches.accumulate
-        return [(f"batch {first + i} of epoch {self.epoch}", batch) for i, batch in enumerate(self.batch)]
+    def named(self, batches: Sequence, position: int) -> list[tuple[str, Any]]:
+        """The batches of one update of this epoch, each with its name."""
+        first = position * self.accumulate
+        places = range(first, min(first + self.accumulate, len(batches)))
+        return [(f"batch {i} of epoch {self.epoch}", batches[i]) for i in places]
 
     def coming(self) -> tuple[str, Any] | None:
         """The batch that the run will begin with, and its name, to see what batches look like; None when it is over."""
         self._look_at_limits()
         if self.stopped_by is not None:
             return None
-        batch = self.batches(self.epoch)[self.position]
-        first = self.position * self.batches.accumulate
-        return f"batch {first} of epoch {self.epoch}", batch[0] if isinstance(batch, Group) else batch
+        return self.named(self.epochs(self.epoch), self.position)[0]
 
     def record(self, loss, n_tokens: int) -> None:
         """Report the loss of the update made with the last batch, a mean over `n_tokens`: a number, or a tensor."""
         self.losses.append(loss, self.kept())
         self.tokens.append(n_tokens)
         self.step, self.position = self.step + 1, self.position + 1
-        self.epoch_ended = self.position == self.n_batches
+        self.epoch_ended = self.position == self.n_updates
         if self.epoch_ended:
             self.epoch, self.position = self.epoch + 1, 0
         self.seconds.append(self.stopwatch.seconds())
@@ -236,7 +223,7 @@ class Run:
         self._fetch()
         arrays = {"loss": self.losses.numbers(), "tokens": np.array(self.tokens), "seconds": np.array(self.seconds)}
         facts = {name: getattr(self, name) for name in ("step", "epoch", "position", "best", "validation")}
-        facts |= {"elapsed": self.stopwatch.seconds(), "batch": fingerprint([self.batch])}
+        facts |= {"elapsed": self.stopwatch.seconds(), "batch": fingerprint(batch for _, batch in self.update)}
         return arrays | {f"best.{name}": value for name, value in self.best_weights.items()}, facts
 
     def set_state(self, arrays: dict[str, np.ndarray], facts: dict) -> None:

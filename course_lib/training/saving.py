@@ -120,11 +120,13 @@ class Saving:
         return {name: value for name, value in arrays.items() if not name.startswith("run.")}
 
     def _check_data(self, run, facts: dict) -> None:
-        epoch, last = (run.epoch, run.position - 1) if run.position else (run.epoch - 1, -1)
-        batches = run.batches(epoch)
-        if run.position <= len(batches):
-            run.batch = batches[last]
-            now = fingerprint([run.batch]) if "batch" in facts else _earlier_checksum(run.batch)
+        epoch = run.epoch if run.position else run.epoch - 1
+        batches = run.epochs(epoch)
+        n_updates = run.updates_in(batches)
+        if run.position <= n_updates:
+            run.update = run.named(batches, (run.position or n_updates) - 1)
+            last = [batch for _, batch in run.update]
+            now = fingerprint(last) if "batch" in facts else _earlier_checksum(last[0])
             if now == facts.get("batch", facts.get("last_batch")):
                 return
         raise CheckpointError(

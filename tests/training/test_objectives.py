@@ -191,6 +191,25 @@ def test_a_model_that_takes_the_blanks_is_asked_at_them_alone(library, task):
         assert_allclose(loss, of(library, task, given)[0][0], rtol=1e-4)
 
 
+def test_a_model_that_was_asked_at_the_blanks_and_gives_all(library):
+    model, given = tasks.build(library, "pretraining"), batch("pretraining")
+
+    class Deaf:
+        config = tasks.CONFIG
+
+        def __call__(self, ids, mask=None, segments=None, at=None, **more):
+            return model(ids, mask=mask, segments=segments, **more)
+
+        def eval(self):
+            model.eval()
+
+    with pytest.raises(ValueError, match=r"the logits \(6, 12\) do not fit the labels \(\d+,\)"):
+        parts_of(library, tasks.objective(library, "pretraining"), Deaf(), given)
+    all_tokens = objectives(library).pretraining(blanks_only=False)
+    found = parts_of(library, all_tokens, Deaf(), given)
+    assert_allclose(found, of(library, "pretraining", given), rtol=1e-4)
+
+
 def test_next_token_is_the_next_one_after_each():
     given = batch("next_token")
     found = tasks.objective("torch", "next_token").read(tasks.build("torch", "next_token"), "the batch", given)

@@ -82,7 +82,8 @@ def train(
     optimizer : of the model's weights, such as `optimizers.adamw(model)`; None is `optimizers.adam(model)`
     max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
     accumulate : batches whose gradients make one update, each weighted by how many predictions it counts, so that n
-        small ones give the update of one large one; the last update of an epoch may have fewer
+        small ones give the update of one large one, but for `contrastive`, which tells each text from those of its
+        batch alone; the last update of an epoch may have fewer
     epochs, steps, seconds : limits, epochs and steps whole; whichever comes first. Validation and saving take no time
     validate_every : updates between two validations; None validates at the end of each epoch
     patience : validations without a better one until training stops; None never stops early
@@ -93,7 +94,7 @@ def train(
     clock : what counts the seconds; `time.process_time`, with one thread, leaves out those in which other work had the
         processor, though work on its other cores may still slow it down
     jit_compile : compile with XLA, which does so once for every new shape of a batch; for batches of few different
-        ones, and objectives whose shapes do not depend on the data, as `masked_lm(at=False)`
+        ones, and objectives whose shapes do not depend on the data, as `masked_lm(blanks_only=False)`
 
     Returns
     -------
@@ -132,8 +133,8 @@ def train(
         if saved is not None:
             restore(model, optimizer, random_state, saved)
         try:
-            for _ in run:  # until a limit is reached
-                updates = [objective.update(model, name, batch) for name, batch in run.group()]
+            for batches in run.updates():  # until a limit is reached
+                updates = [objective.update(model, name, batch) for name, batch in batches]
                 set_rate(optimizer, rate_at(run.step))
                 loss = train_step(updates)
                 run.record(loss, sum(update.counts[0] for update in updates))

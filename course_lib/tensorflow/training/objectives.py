@@ -100,25 +100,25 @@ def spans() -> Objective:
     return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="start or end")
 
 
-def masked_lm(at: bool = True) -> Objective:
+def masked_lm(blanks_only: bool = True) -> Objective:
     """The tokens that stood at the blanks (Devlin et al. 2018, section 3.1, task 1).
 
-    Batches: `MaskedBatch`; `model(ids, mask=, at=).logits` (N, V), those of the N blanks; of a model without the
-    argument `at` (B, T, V).
+    Batches: `MaskedBatch`; `model(ids, mask=, at=).logits` (N, V), those of the N blanks; of a model
+    whose call names no argument `at` (B, T, V).
 
     Parameters
     ----------
-    at : ask for the blanks alone, which saves most of the work; False asks for all tokens, as XLA needs it, which must
-        know all shapes
+    blanks_only : ask for the blanks alone, which saves most of the work; False asks for all tokens, as XLA needs it,
+        which must know all shapes
     """
 
     def losses(model, ids, labels, training=False):
-        return [scored(*blanks(model, "logits", ids, labels, at=at, training=training)[:2])]
+        return [scored(*blanks(model, "logits", ids, labels, blanks_only=blanks_only, training=training)[:2])]
 
     return Objective("masked_lm", reading.masked, losses, pad_id=reading.padding_of, counted="blank")
 
 
-def pretraining(at: bool = True) -> Objective:
+def pretraining(blanks_only: bool = True) -> Objective:
     """The tokens at the blanks, and whether the second text follows the first: the sum (Devlin et al. 2018, A.2).
 
     Batches: `PretrainingBatch`; `model(ids, mask=, segments=, at=)` has `masked_logits` (N, V) and `next_logits`
@@ -126,11 +126,11 @@ def pretraining(at: bool = True) -> Objective:
 
     Parameters
     ----------
-    at : as for `masked_lm`
+    blanks_only : as for `masked_lm`
     """
 
     def losses(model, ids, labels, follows, segments=None, training=False):
-        logits, labels, output = blanks(model, "masked_logits", ids, labels, segments, at, training=training)
+        logits, labels, output = blanks(model, "masked_logits", ids, labels, segments, blanks_only, training=training)
         is_other = tf.where(follows == IGNORED, follows, 1 - follows)
         return [scored(logits, labels), scored(field_of(output, "next_logits", model), is_other)]
 
@@ -240,12 +240,13 @@ def called(model, ids, segments=None, training=False, **more):
     return model(ids, mask=mask, training=training, **more)
 
 
-def blanks(model, name: str, ids, labels, segments=None, at: bool = True, training=False):
+def blanks(model, name: str, ids, labels, segments=None, blanks_only: bool = True, training=False):
     """Logits and labels of the blanks alone, (N, V) and (N,), or of all tokens, and the model's whole output."""
     chosen = labels != IGNORED
-    output = called(model, ids, segments, training, **({"at": chosen} if at and takes(model, "at") else {}))
+    asked = blanks_only and takes(model, "at")
+    output = called(model, ids, segments, training, **({"at": chosen} if asked else {}))
     logits = field_of(output, name, model)
-    return logits, labels if len(logits.shape) == 3 else tf.boolean_mask(labels, chosen), output
+    return logits, tf.boolean_mask(labels, chosen) if asked else labels, output
 
 
 def mean_vector(model, ids, training=False):
