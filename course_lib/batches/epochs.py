@@ -1,4 +1,4 @@
-"""What all batches of a training share: epochs that can be entered anywhere, and batches of similar lengths."""
+"""What the batches of all trainings share: epochs that can be entered anywhere, and batches of similar lengths."""
 
 from __future__ import annotations
 
@@ -60,6 +60,13 @@ def similar_lengths(lengths: np.ndarray, batch_size: int, rng: np.random.Generat
     pools = cut(rng.permutation(len(lengths)), POOL * batch_size)
     groups = [group for pool in pools for group in cut(pool[np.argsort(lengths[pool], kind="stable")], batch_size)]
     return [groups[i] for i in rng.permutation(len(groups))]
+
+
+def batches_of(lengths: np.ndarray, batch_size: int, seed) -> list[np.ndarray]:
+    """The rows of each batch: as by `similar_lengths` in the order of a seed; without one (None), sorted by length."""
+    if seed is None:
+        return cut(np.argsort(lengths, kind="stable"), batch_size)
+    return similar_lengths(lengths, batch_size, np.random.default_rng(seed))
 
 
 def cut(rows: np.ndarray, size: int) -> list[np.ndarray]:

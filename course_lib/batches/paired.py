@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from course_lib.batches.epochs import Epoch, similar_lengths
+from course_lib.batches.epochs import Epoch, batches_of
 from course_lib.checks import check_count
 from course_lib.text.padding import lengths_of, positional, stacked
 
@@ -61,11 +61,7 @@ class PairedBatches(Epoch):
         self._enter(epoch)
 
     def _shuffle(self, epoch: int) -> None:
-        if self.seed is None:
-            order = np.argsort(self._lengths, kind="stable")
-            groups = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
-        else:
-            groups = similar_lengths(self._lengths, self.batch_size, np.random.default_rng([self.seed, epoch]))
+        groups = batches_of(self._lengths, self.batch_size, None if self.seed is None else [self.seed, epoch])
         self.groups = [rows for rows in groups if len(rows) > 1]
 
     def __getitem__(self, i: int) -> PairedTexts:

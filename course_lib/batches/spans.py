@@ -8,11 +8,12 @@ trained to point at its first and last token. In a window that does not hold all
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from course_lib.batches.epochs import Epoch
 from course_lib.batches.texts import Batches
 from course_lib.checks import check_count
 from course_lib.strings import as_texts
@@ -125,7 +126,7 @@ def _tokens(windows: list[np.ndarray], first: int, last: int, row: int, context:
     return found
 
 
-class SpanBatches(Sequence):
+class SpanBatches(Epoch):
     """One epoch of windows in batches of similar length, each a `SpanBatch`; `epoch(e)` gives the others.
 
     Parameters
@@ -150,19 +151,14 @@ class SpanBatches(Sequence):
         multiple: int = 1,
     ):
         check_count("epoch", epoch, 0)
-        self._arguments = (windows, batch_size, seed, epoch, pad_id, multiple)
-        order = None if seed is None else [seed, epoch]
-        self.windows, self.pad_id = windows, pad_id
-        self._ids = Batches(windows.ids, batch_size, order, pad_id, multiple)
+        self.windows, self.batch_size, self.seed = windows, batch_size, seed
+        self.pad_id, self.multiple = pad_id, multiple
+        self._enter(epoch)
+
+    def _shuffle(self, epoch: int) -> None:
+        order = None if self.seed is None else [self.seed, epoch]
+        self._ids = Batches(self.windows.ids, self.batch_size, order, self.pad_id, self.multiple)
         self.groups = self._ids.groups  # the windows of each batch
-
-    def epoch(self, epoch: int) -> SpanBatches:
-        """The batches of another epoch of the same windows; ValueError for a negative one."""
-        first, rest = self._arguments[:3], self._arguments[4:]
-        return SpanBatches(*first, epoch, *rest)
-
-    def __len__(self) -> int:
-        return len(self.groups)
 
     def __getitem__(self, i: int) -> SpanBatch:
         ids, rows = self._ids[i]
@@ -171,6 +167,3 @@ class SpanBatches(Sequence):
             own = self.windows.segments[row]
             segment[: len(own)] = own
         return SpanBatch(ids, segments, self.windows.starts[rows], self.windows.ends[rows])
-
-    def __iter__(self) -> Iterator[SpanBatch]:
-        return (self[i] for i in range(len(self)))

@@ -1,11 +1,11 @@
 """Batches of single texts for training and prediction: those of similar length together, little padding."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
-from course_lib.batches.epochs import cut, similar_lengths
+from course_lib.batches.epochs import Epoch, batches_of
 from course_lib.checks import check_count
 from course_lib.text.padding import lengths_of, positional, stacked
 
@@ -70,10 +70,7 @@ class Batches(Sequence):
         if lengths.size == 0 or lengths.min() == 0:
             raise ValueError("there must be at least one sequence, and every sequence needs at least one token")
         self.sequences, self.pad_id, self.multiple = sequences, pad_id, multiple
-        if seed is None:
-            self.groups = cut(np.argsort(lengths, kind="stable"), batch_size)
-        else:
-            self.groups = similar_lengths(lengths, batch_size, np.random.default_rng(seed))
+        self.groups = batches_of(lengths, batch_size, seed)
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -86,7 +83,7 @@ class Batches(Sequence):
         return (self[i] for i in range(len(self)))
 
 
-class TextBatches(Sequence):
+class TextBatches(Epoch):
     """One epoch of labelled texts in the batches of `Batches`, for classification; `epoch(e)` gives the others.
 
     Parameters
@@ -115,46 +112,39 @@ class TextBatches(Sequence):
         multiple: int = 1,
         segments: Sequence[np.ndarray] | None = None,
     ):
-        self._arguments = (sequences, labels, batch_size, seed, epoch, pad_id, multiple, segments)
-        order = None if seed is None else self._order(seed, epoch)
-        self._batches, self.pad_id = Batches(sequences, batch_size, order, pad_id, multiple), pad_id
+        check_count("epoch", epoch, 0)
+        self.sequences, self.batch_size = positional("sequences", sequences), batch_size
+        self.seed, self.pad_id, self.multiple = seed, pad_id, multiple
+        self._enter(epoch)
         self.labels = self._check_labels(labels)
         self.segments = None if segments is None else self._beside("segments", segments)
 
-    def epoch(self, epoch: int) -> Self:
-        """The batches of another epoch of the same texts; ValueError for a negative one."""
-        check_count("epoch", epoch, 0)
-        first, rest = self._arguments[:4], self._arguments[5:]
-        return type(self)(*first, epoch, *rest)
-
-    def __len__(self) -> int:
-        return len(self._batches)
+    def _shuffle(self, epoch: int) -> None:
+        order = None if self.seed is None else self._order(epoch)
+        self._batches = Batches(self.sequences, self.batch_size, order, self.pad_id, self.multiple)
+        self.groups = self._batches.groups
 
     def __getitem__(self, i: int) -> TextBatch:
         ids, rows = self._batches[i]
         segments = None if self.segments is None else self._stacked(self.segments, rows, 0)
         return TextBatch(ids, segments, self.labels[rows])
 
-    def __iter__(self) -> Iterator[TextBatch]:
-        return (self[i] for i in range(len(self)))
-
-    @staticmethod
-    def _order(seed: int, epoch: int):
-        return 1000 * seed + epoch  # that of `epochs_of`, in which seeds repeat one another after 1,000 epochs
+    def _order(self, epoch: int):
+        return 1000 * self.seed + epoch  # that of `epochs_of`, in which seeds repeat one another after 1,000 epochs
 
     def _check_labels(self, labels):
-        return check_labels_of(self._batches.sequences, labels)
+        return check_labels_of(self.sequences, labels)
 
     def _beside(self, name: str, values) -> Sequence[np.ndarray]:
         """N arrays beside those of the ids, of the same lengths."""
         values = positional(name, values)
-        ours, theirs = (lengths_of(n, v) for n, v in (("sequences", self._batches.sequences), (name, values)))
+        ours, theirs = (lengths_of(n, v) for n, v in (("sequences", self.sequences), (name, values)))
         if len(ours) != len(theirs) or (ours != theirs).any():
             raise ValueError(f"{name} must be as many arrays as sequences, each of the same length as its sequence")
         return values
 
     def _stacked(self, values, rows, fill: int) -> np.ndarray:
-        return stacked([values[row] for row in rows], fill, self._batches.multiple)
+        return stacked([values[row] for row in rows], fill, self.multiple)
 
 
 class TokenBatches(TextBatches):
@@ -167,9 +157,8 @@ class TokenBatches(TextBatches):
         ids, rows = self._batches[i]
         return TokenBatch(ids, self._stacked(self.labels, rows, IGNORED))
 
-    @staticmethod
-    def _order(seed: int, epoch: int):
-        return [seed, epoch]
+    def _order(self, epoch: int):
+        return [self.seed, epoch]
 
     def _check_labels(self, labels):
         return self._beside("labels", labels)
