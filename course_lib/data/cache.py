@@ -28,7 +28,8 @@ from pathlib import Path
 import filelock
 import pooch
 
-from course_lib.data.registry import Archive, DataError, DataSet, HubRepo, UnknownNameError, Wheel, checkpoints, lookup
+from course_lib.data.entries import Archive, DataError, DataSet, HubRepo, UnknownNameError, Wheel
+from course_lib.data.registry import checkpoints, lookup
 from course_lib.data.sources import archive, hub
 from course_lib.data.sources import wheel as wheels
 

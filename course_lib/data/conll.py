@@ -14,7 +14,7 @@ import numpy as np
 
 from course_lib.checks import check_choice
 from course_lib.data.cache import fetch
-from course_lib.data.registry import DataError
+from course_lib.data.entries import DataError
 
 PARTS = ("train", "validation", "test")
 _BORDER = "-DOCSTART-"

@@ -65,9 +65,12 @@ def groups(pairs: Pairs, overlap: float = 0.6) -> list[Group]:
     ------
     TypeError, ValueError : as by `course_lib.data.splitting.families`, or an overlap that is none.
     """
+    return _groups(pairs, _families(pairs), overlap)
+
+
+def _groups(pairs: Pairs, family: np.ndarray, overlap: float) -> list[Group]:
     if not overlap > 0:
         raise ValueError(f"overlap must be positive, got {overlap!r}")
-    family = _families(pairs)
     found: dict[str, list[int]] = {}
     for row, source in enumerate(pairs.sources):
         found.setdefault(same_text(source), []).append(row)
@@ -105,8 +108,8 @@ def split(pairs: Pairs, validation: int = 500, test: int = 500, seed: int = 0, o
     """
     for name, value in (("validation", validation), ("test", test), ("seed", seed)):
         check_count(name, value, 0)
-    found = groups(pairs, overlap)
-    sizes = np.bincount(_families(pairs))
+    family = _families(pairs)
+    found, sizes = _groups(pairs, family, overlap), np.bincount(family)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(found))
     of_family: dict[int, int] = {}  # the group that stands for each family that may be held out

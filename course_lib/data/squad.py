@@ -15,7 +15,7 @@ import numpy as np
 
 from course_lib.checks import check_choice
 from course_lib.data.cache import fetch
-from course_lib.data.registry import DataError
+from course_lib.data.entries import DataError
 from course_lib.files import replacing
 
 CORPORA = {"squad-v1.1": "1.1", "squad-v2": "v2.0"}

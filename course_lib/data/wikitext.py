@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from course_lib.checks import check_choice
 from course_lib.data.cache import fetch
-from course_lib.data.registry import DataError, source_or_default
+from course_lib.data.entries import DataError
+from course_lib.data.registry import source_or_default
 
 PARTS = ("train", "validation", "test")
 _HEADING = re.compile(r"(?P<marks>(?: =)+) (?P<name>[^=\s](?:.*[^=\s])?)(?P=marks)")

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from course_lib.checkpoints.folders import SHIPPED as SHIPPED
 from course_lib.checkpoints.folders import find_translator
-from course_lib.checkpoints.pretrained import read_settings
-from course_lib.checkpoints.weights import CheckpointError, match, read_checkpoint, write_checkpoint
+from course_lib.checkpoints.weights import match, write_checkpoint
 from course_lib.checks import check_count
 from course_lib.decoding.search import beam_search
+from course_lib.errors import CheckpointError
 from course_lib.files import replacing
-from course_lib.models.transformer import TRANSFORMER, TransformerConfig, write_config
+from course_lib.models.transformer import TransformerConfig, write_config
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.padding import padded
 
 # the tokenizers' files: of a vocabulary for both languages, or of one for each
 SHARED, SEPARATE = ("tokenizer.json",), ("source_tokenizer.json", "target_tokenizer.json")
 LONGER = 50  # tokens that a translation may have more than its source (Vaswani et al. 2017, section 6.1)
-
-
-class TranslatorFiles(NamedTuple):
-    """What a translator's folder holds."""
-
-    config: TransformerConfig
-    weights: dict[str, np.ndarray]
-    source_tokenizer: BytePairEncoding
-    target_tokenizer: BytePairEncoding  # the same one when the two languages share a vocabulary
 
 
 class Translator:
@@ -135,14 +126,6 @@ def open_translator(model: type, name_or_folder: str | Path, attention=None) -> 
     folder = find_translator(name_or_folder)
     opened = model.from_pretrained(folder, attention=attention)
     return Translator(opened, *_read_tokenizers(folder, opened.config))
-
-
-def read_translator(name_or_folder: str | Path) -> TranslatorFiles:
-    """What a translator's folder holds, without a model; name, folder and errors as for `open_translator`."""
-    folder = find_translator(name_or_folder)
-    settings, weights = read_checkpoint(folder)
-    config = read_settings(TRANSFORMER, settings, folder)
-    return TranslatorFiles(config, weights, *_read_tokenizers(folder, config))
 
 
 def _read_tokenizers(folder: Path, config: TransformerConfig) -> tuple[BytePairEncoding, BytePairEncoding]:

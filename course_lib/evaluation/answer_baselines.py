@@ -115,7 +115,7 @@ class RegressionAnswer(_Ranked):
     """Logistic regression over all short pieces of the context (after Rajpurkar et al. 2016, section 5).
 
     It sees, with the first two words of the question: the shape of a piece and the words beside it; what its sentence,
-    the one before and the one behind share with the question; how far the nearest words of the question are; and
+    the two before and the one behind share with the question; how far the nearest words of the question are; and
     whether the piece stands in the question itself.
     """
 

@@ -94,7 +94,7 @@ class NeighbourModel:
         return -np.log((self.weights[self._groups(blanks)] * self._parts(blanks, blanks.answers)).sum(axis=1))
 
     def unigram_losses(self, batches: Iterable) -> np.ndarray:
-        """The loss of each blank by the token's share in the training text alone; the mean is the unigram entropy."""
+        """The loss of each blank by the token's share in the training text alone; the mean is their cross-entropy."""
         return -np.log(self.shares[self._blanks(batches).answers])
 
     def predictions(self, batches: Iterable) -> np.ndarray:

@@ -5,8 +5,6 @@ import torch
 from torch import nn
 
 from course_lib.checks import check_ids, check_tokens
-from course_lib.torch.modes import answering as decoding  # noqa: F401 - where they stood before
-from course_lib.torch.modes import evaluating, without_gradients  # noqa: F401
 
 
 def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, note: str = ""):

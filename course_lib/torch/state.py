@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from course_lib.checkpoints.weights import CheckpointError, match
+from course_lib.checkpoints.weights import match
+from course_lib.errors import CheckpointError
 
 
 def get_state(module) -> dict[str, np.ndarray]:

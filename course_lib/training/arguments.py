@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from course_lib.checkpoints.weights import CheckpointError
+from course_lib.errors import CheckpointError
 
 KERAS_OWN = ("name", "trainable", "dtype")  # arguments of every layer; the second of two models has another name
 

@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from course_lib.checkpoints.weights import CheckpointError
+from course_lib.errors import CheckpointError
 
 FILE, LOCK = "training.safetensors", ".training.lock"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from course_lib.checkpoints.weights import CheckpointError
+from course_lib.errors import CheckpointError
 from course_lib.training.arguments import check_trainable, fingerprint, number
 from course_lib.training.divergence import check_weights
 from course_lib.training.resume import alone_in, part, prepare_folder, read_training, write_training

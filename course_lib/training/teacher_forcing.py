@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.models.bert import BertConfig
-from course_lib.training.arguments import pair_of
 
 
 class Example(NamedTuple):
@@ -20,21 +19,6 @@ def teacher_forcing(batch) -> Example:
     """A batch of pairs -> the arrays of one update; `batch` starts with source ids (B, S) and target ids (B, T)."""
     source, target = batch[:2]
     return Example(source, target[:, :-1], target[:, 1:])
-
-
-def example_of(name: str, batch, pad_id: int) -> tuple[Example, int]:
-    """The arrays of one update, and how many target tokens they have besides padding.
-
-    Raises
-    ------
-    TypeError : a batch that does not begin with two arrays of integers; it is called by its `name`.
-    ValueError : arrays with other axes, no sequence, or no target token.
-    """
-    example = teacher_forcing(pair_of(name, batch))
-    n_tokens = int((example.labels != pad_id).sum())
-    if n_tokens == 0:
-        raise ValueError(f"{name} has no target token besides padding, so there is nothing to learn")
-    return example, n_tokens
 
 
 def pad_id_of(model) -> int:

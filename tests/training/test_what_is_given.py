@@ -10,7 +10,6 @@ from numpy.testing import assert_array_equal
 from course_lib.batches.pairs import PairBatches
 from course_lib.batches.texts import Batches
 from course_lib.models.transformer import TransformerConfig
-from course_lib.training.teacher_forcing import example_of
 from tests.support import classifiers, translators
 
 SOURCE, TARGET = np.array([[3, 4, 5], [6, 7, 0]]), np.array([[1, 3, 2], [1, 4, 2]])
@@ -51,13 +50,6 @@ def test_what_is_no_batch_has_a_name(library, batch, error, message):
     if "besides" not in message:
         with pytest.raises(error, match=message.replace("epoch 0", "validation")):
             train(library, validation=[batch])
-
-
-def test_the_example_of_a_batch_counts_its_tokens():
-    example, n_tokens = example_of("it", (SOURCE, TARGET), 0)
-    assert n_tokens == 4 and example.inputs.shape == example.labels.shape == (2, 2)
-    with pytest.raises(ValueError, match="it has no target token besides padding"):
-        example_of("it", (SOURCE, TARGET * 0), 0)
 
 
 def test_any_integers_are_taken(library):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pooch
 
-from course_lib.data.registry import Archive, DataError
+from course_lib.data.entries import Archive, DataError
 
 _SECONDS = 60  # without a byte
 _NO_ANSWER = (OSError, http.client.HTTPException)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pooch
 
-from course_lib.data.registry import DataError, HubRepo
+from course_lib.data.entries import DataError, HubRepo
 
 _STORAGE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}
 

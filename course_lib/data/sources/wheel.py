@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pooch
 
-from course_lib.data.registry import DataError, File, Wheel
+from course_lib.data.entries import DataError, File, Wheel
 
 _NETWORK_SIGNS = (
     "connection broken",

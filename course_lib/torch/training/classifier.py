@@ -1,5 +1,7 @@
 """Fine-tuning a BERT classifier in PyTorch by the loop of `training.loop`, and prediction."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import nn
@@ -10,9 +12,10 @@ from course_lib.batches.texts import Batches, TextBatches, check_examples, epoch
 from course_lib.checks import check_count
 from course_lib.masks import padding_mask
 from course_lib.text.padding import positional
-from course_lib.torch.layers import at_least_float32, evaluating, mean_pool, tensor_of
+from course_lib.torch.layers import at_least_float32, mean_pool, tensor_of
 from course_lib.torch.models.bert import BertForMaskedLM, BertModel
 from course_lib.torch.models.bert_heads import BertForPreTraining, BertForQuestionAnswering, BertForTokenClassification
+from course_lib.torch.modes import evaluating
 from course_lib.torch.training import loop, objectives
 from course_lib.torch.training.common import check_model, device_of, recasting
 from course_lib.training.arguments import (
@@ -63,8 +66,11 @@ def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, w
     vectors = [p for p in model.parameters() if p.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = recasting(torch.optim.AdamW(groups, lr=lr))
-    factor = lambda step: warmup_then_linear_decay(min(step, n_steps - 1), n_steps, int(warmup * n_steps))  # noqa: E731
-    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, _factors(n_steps, warmup))
+
+
+def _factors(n_steps: int, warmup: float) -> Callable[[int], float]:
+    return lambda step: warmup_then_linear_decay(min(step, n_steps - 1), n_steps, int(warmup * n_steps))
 
 
 def train(
@@ -112,12 +118,13 @@ def train(
     labels = check_examples(sequences, labels, n_classes_of(model, NO_CLASSIFIERS))
     n_steps = sum(map(len, epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)))
     check_lengths(sequences, max_len_of(model))
-    optimizer, schedule = make_optimizer(model, n_steps, lr, warmup, weight_decay)
+    optimizer, _ = make_optimizer(model, n_steps, lr, warmup, weight_decay)
+    factor = _factors(n_steps, warmup)
     history = loop.train(
         model,
         TextBatches(sequences, labels, batch_size, seed, pad_id=model.config.pad_id),
         objectives.classification(),
-        rate=lambda step: lr * schedule.lr_lambdas[0](step),
+        rate=lambda step: lr * factor(step),
         optimizer=optimizer,
         max_norm=max_norm,
         epochs=epochs,

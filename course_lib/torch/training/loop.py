@@ -28,7 +28,8 @@ from torch import nn
 
 from course_lib.batches.texts import IGNORED
 from course_lib.checks import check_count
-from course_lib.torch.layers import evaluating, tensor_of
+from course_lib.torch.layers import tensor_of
+from course_lib.torch.modes import evaluating
 from course_lib.torch.state import get_state
 from course_lib.torch.training.common import check_model, check_saved, device_of, recasting
 from course_lib.torch.training.freezing import trained

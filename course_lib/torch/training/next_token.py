@@ -10,7 +10,6 @@ from course_lib.torch.losses import cross_entropy
 from course_lib.torch.training import loop, objectives
 from course_lib.torch.training.common import device_of
 from course_lib.torch.training.optimizers import adam as make_optimizer  # noqa: F401 - as it was called before
-from course_lib.torch.training.snapshots import restore, snapshot  # noqa: F401
 from course_lib.training.history import Evaluation, History
 from course_lib.training.teacher_forcing import pad_id_of
 

@@ -9,9 +9,10 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.batches.texts import IGNORED
-from course_lib.torch.layers import at_least_float32, checked_ids, mean_pool, without_gradients
+from course_lib.torch.layers import at_least_float32, checked_ids, mean_pool
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.masks import padding_mask
+from course_lib.torch.modes import without_gradients
 from course_lib.torch.state import get_state
 from course_lib.training import reading
 from course_lib.training.arguments import number, takes
