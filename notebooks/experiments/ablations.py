@@ -21,7 +21,7 @@ import torch
 from course_lib.batches.pairs import PairBatches
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import Transformer, fused_attention
-from course_lib.torch.training.next_token import train
+from course_lib.torch.training.translation import train
 from course_lib.training.schedules import warmup_then_inverse_root
 from course_lib.training.teacher_forcing import teacher_forcing
 from notebooks.experiments import rnn_attention as rnns

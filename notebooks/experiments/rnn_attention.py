@@ -111,7 +111,7 @@ def measure(run: Run, record: Record) -> dict:
     """Train, translate, keep what is kept, and return what was measured."""
     data = prepared()
     library = importlib.import_module(f"course_lib.{run.framework}")
-    training = importlib.import_module(f"course_lib.{run.framework}.training.next_token")
+    training = importlib.import_module(f"course_lib.{run.framework}.training.translation")
     peak, tokens = (run.peak, run.tokens) if run.is_trial else chosen(trials_of(run), record)
     torch.manual_seed(run.seed)
     model = library.Seq2Seq(**run.settings)

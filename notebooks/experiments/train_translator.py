@@ -33,7 +33,7 @@ from course_lib.evaluation.bleu import bleu, by_length, chrf
 from course_lib.models.transformer import TransformerConfig
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.torch import Transformer, fused_attention, get_state, load_translator
-from course_lib.torch.training.next_token import train
+from course_lib.torch.training.translation import train
 from course_lib.training.schedules import warmup_then_inverse_root
 from notebooks.experiments.harness import one_core, write_text
 

@@ -24,7 +24,8 @@ import torch
 from course_lib.batches.pairs import PairBatches, encode_pairs
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import Transformer, cross_entropy, fused_attention
-from course_lib.torch.training.next_token import evaluate, make_optimizer
+from course_lib.torch.training.optimizers import adam
+from course_lib.torch.training.translation import evaluate
 from course_lib.training.teacher_forcing import teacher_forcing
 from notebooks.experiments import rnn_attention as rnns
 from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
@@ -98,7 +99,7 @@ def measure(run: Run, record: Record) -> dict:
     torch.manual_seed(run.seed)
     sizes = {**SIZES, "pre_norm": run.pre_norm}
     model = Transformer(TransformerConfig(rnns.VOCABULARY, rnns.VOCABULARY, **sizes), fused_attention)
-    weights, optimizer = list(model.parameters()), make_optimizer(model)
+    weights, optimizer = list(model.parameters()), adam(model)
     batches = PairBatches(data.train.sources, data.train.targets, MAX_TOKENS, seed=run.seed)
     watched, begin = [], time.process_time()
     for step, batch in enumerate(batches.steps(0, UPDATES)):

@@ -10,7 +10,7 @@ import course_lib.tensorflow as ours  # before TensorFlow itself: it keeps the s
 
 import keras  # isort: skip
 import tensorflow as tf  # isort: skip
-from course_lib.tensorflow.training import next_token  # isort: skip
+from course_lib.tensorflow.training import optimizers, translation  # isort: skip
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
 RUN = {"fused": ours.run_fused, "unrolled": ours.run_unrolled}
@@ -152,13 +152,13 @@ def our_bert(job):
 
 
 def our_translator(job):
-    """Transformer of course_lib and the training step of its `training.next_token`, one compiled function."""
+    """Transformer of course_lib and the training step of its `training.translation`, one compiled function."""
     problem = translator_problem(job)
     model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]])
     ours.set_state(model, problem["state"])
-    optimizer = next_token.make_optimizer(model)
+    optimizer = optimizers.adam(model)
     optimizer.learning_rate.assign(LEARNING_RATE)
-    step = next_token.make_train_step(model, optimizer, 0.1, jit_compile=job["jit"])
+    step = translation.make_train_step(model, optimizer, 0.1, jit_compile=job["jit"])
     batch = [tf.constant(problem[name]) for name in ("source", "inputs", "labels")]
     variables = [variable.value for variable in model.trainable_variables]
 

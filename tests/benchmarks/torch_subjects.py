@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 import course_lib.torch as ours
 from course_lib import data
-from course_lib.torch.training import next_token
+from course_lib.torch.training import optimizers, translation
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
 RUN = {"fused": ours.run_fused, "unrolled": ours.run_unrolled}
@@ -184,7 +184,7 @@ def _bert(job, problem, model, forward):
 
 
 def our_translator(job):
-    """Transformer of course_lib and the training step of its `training.next_token`."""
+    """Transformer of course_lib and the training step of its `training.translation`."""
     problem = translator_problem(job)
     model = ours.Transformer(problem["config"], attention=ATTENTION[job["attention"]])
     ours.set_state(model, problem["state"])
@@ -253,7 +253,7 @@ def _names_of_torch(state):
 
 def _translator(problem, model, logits=None):
     batch = [torch.from_numpy(problem[name]) for name in ("source", "inputs", "labels")]
-    optimizer = next_token.make_optimizer(model)
+    optimizer = optimizers.adam(model)
     for group in optimizer.param_groups:
         group["lr"] = LEARNING_RATE
 
@@ -264,7 +264,7 @@ def _translator(problem, model, logits=None):
     def call():
         model.train()
         if logits is None:
-            return next_token.train_step(model, optimizer, batch, 0.1)
+            return translation.train_step(model, optimizer, batch, 0.1)
         loss = peer_loss()
         optimizer.zero_grad()
         loss.backward()

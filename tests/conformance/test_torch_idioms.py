@@ -28,7 +28,7 @@ from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.roberta import RobertaConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch.training import classifier as classifier_training
-from course_lib.torch.training import next_token
+from course_lib.torch.training import translation
 from course_lib.torch.training.loader import data_loader
 from tests.support.random_models import FAMILY
 
@@ -449,7 +449,7 @@ def test_ids_may_be_read_backwards():
         lambda source, target, rows: lib.cross_entropy(torch.ones(2, 3, 11), target, pad_id=4).loss,
         lambda source, target, rows: lib.padding_mask(source, 4),
         lambda source, target, rows: next(iter(data_loader([PairBatch(source, target, rows)]))).source,
-        lambda source, target, rows: torch.tensor(list(next_token.evaluate(model, [(source, target)]))),
+        lambda source, target, rows: torch.tensor(list(translation.evaluate(model, [(source, target)]))),
         lambda source, target, rows: classifier_training.train_step(
             copy.deepcopy(classifier), torch.optim.SGD(classifier.parameters()), source, rows
         ),
@@ -491,7 +491,7 @@ def test_every_part_has_its_mode_again_after_an_evaluation(mode):
     for model, part, use in [
         (classifier, "bert", lambda: classifier_training.predict(classifier, ids)),
         (classifier.bert, "encoder", lambda: classifier_training.embed(classifier.bert, ids)),
-        (translator, "encoder", lambda: next_token.evaluate(translator, pairs)),
+        (translator, "encoder", lambda: translation.evaluate(translator, pairs)),
         (translator, "decoder", lambda: translator.next_logits(SOURCE)(TARGET)),
         (recurrent, "encoder", lambda: recurrent.next_logits(SOURCE)(TARGET)),
     ]:

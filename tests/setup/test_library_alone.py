@@ -19,7 +19,7 @@ NEEDS = {
     "course_lib.torch": ("torch", "torch"),
     "course_lib.torch.training.classifier": ("torch", "torch"),
     "course_lib.tensorflow": ("tensorflow", "tensorflow"),
-    "course_lib.tensorflow.training.next_token": ("tensorflow", "tensorflow"),
+    "course_lib.tensorflow.training.translation": ("tensorflow", "tensorflow"),
     "course_lib.lecture.plotting": ("lectures", "matplotlib"),
     "course_lib.lecture.show": ("lectures", "IPython"),
     "course_lib.evaluation.answer_baselines": ("lectures", "sklearn"),

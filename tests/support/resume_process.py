@@ -20,7 +20,7 @@ def train(framework: str, folder: str | None, steps: int, slow: float = 0.0, sav
             print("epoch", epoch, flush=True)
         return Slow(pairs(epoch), slow)
 
-    return importlib.import_module(f"course_lib.{framework}.training.next_token").train(
+    return importlib.import_module(f"course_lib.{framework}.training.translation").train(
         translators.build(framework, dropout=0.3),
         batches,
         held_out,

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import course_lib.tensorflow
-import course_lib.tensorflow.training.next_token
+import course_lib.tensorflow.training.translation
 import course_lib.torch
-import course_lib.torch.training.next_token
+import course_lib.torch.training.translation
 from course_lib.masks import padding_mask
 from course_lib.models.bert import MaskedLMOutput
 from course_lib.models.blocks import BlockConfig

@@ -20,7 +20,7 @@ def library(request):
 
 
 def resume(library, folder, model=None, batches=None, **changes):
-    module = importlib.import_module(f"course_lib.{library}.training.next_token")
+    module = importlib.import_module(f"course_lib.{library}.training.translation")
     arguments = {"rate": 3e-3, "steps": 2, "checkpoint": folder, "progress": False} | changes
     return module.train(model or translators.build(library), batches or translators.batches(), **arguments)
 

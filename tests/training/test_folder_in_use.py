@@ -28,7 +28,7 @@ def library(request):
 
 
 def train(library, folder, **changes):
-    module = importlib.import_module(f"course_lib.{library}.training.next_token")
+    module = importlib.import_module(f"course_lib.{library}.training.translation")
     arguments = {"rate": 3e-3, "steps": 2, "checkpoint": folder, "progress": False} | changes
     return module.train(translators.build(library), translators.batches(), **arguments)
 

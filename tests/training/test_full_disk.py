@@ -72,7 +72,7 @@ def train(framework, folder, last, steps=6):
     model = translators.build(framework)
     with contextlib.ExitStack() as limit:
         pairs = translators.batches()
-        history = importlib.import_module(f"course_lib.{framework}.training.next_token").train(
+        history = importlib.import_module(f"course_lib.{framework}.training.translation").train(
             model,
             lambda epoch: Filling(pairs(epoch), last, limit),
             steps=steps,
@@ -104,6 +104,6 @@ def test_a_folder_that_cannot_be_is_an_error_before_the_training(tmp_path):
         pytest.fail("the training has begun")
 
     with pytest.raises(OSError, match=r"no training can be saved there.*file/folder"):
-        importlib.import_module("course_lib.torch.training.next_token").train(
+        importlib.import_module("course_lib.torch.training.translation").train(
             translators.build("torch"), batches, steps=1, checkpoint=tmp_path / "file" / "folder", progress=False
         )

@@ -43,7 +43,7 @@ def train(library, folder, batches):
     settings = {"rate": 3e-3, "steps": 13, "validate_every": 4, "progress": False, "save_every": 1e9}
     held_out = translators.batches(20, seed=5)(0)
     try:
-        module = importlib.import_module(f"course_lib.{library}.training.next_token")
+        module = importlib.import_module(f"course_lib.{library}.training.translation")
         history = module.train(model, batches, held_out, checkpoint=folder, **settings)
     except KeyboardInterrupt:
         history = None
@@ -113,7 +113,7 @@ def test_an_interruption_in_the_middle_of_an_update_waits_for_its_end(tmp_path):
     model.register_forward_hook(interrupt)
     settings = {"rate": 3e-3, "checkpoint": tmp_path, "save_every": 1e9, "progress": False}
     with pytest.raises(KeyboardInterrupt):
-        training = importlib.import_module("course_lib.torch.training.next_token")
+        training = importlib.import_module("course_lib.torch.training.translation")
         training.train(model, translators.batches(), steps=9, **settings)
     assert len(calls) == 3 and read_training(tmp_path)[1]["step"] == 3 and not model.training
 
@@ -175,6 +175,6 @@ def test_the_mode_is_put_right_when_an_error_comes_out(examples):
         model.train(mode)
         with pytest.raises(OSError, match="gone"):
             held_out = Interrupting(translators.batches()(0), 1, lambda: Failing(range(9))[7])
-            translation = importlib.import_module("course_lib.torch.training.next_token")
+            translation = importlib.import_module("course_lib.torch.training.translation")
             translation.evaluate(model, (held_out[i] for i in range(3)))
         assert model.training == mode

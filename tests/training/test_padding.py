@@ -64,7 +64,7 @@ def test_a_translator_trains_and_is_evaluated_alike(framework, kind):
     found = []
     for name, pad_id in (("torch", 0), (framework, PAD)):
         library = translators.LIBRARIES[name]
-        training = importlib.import_module(f"course_lib.{name}.training.next_token")
+        training = importlib.import_module(f"course_lib.{name}.training.translation")
         pairs = [[renamed(ids) for ids in side] for side in sides] if pad_id else sides
         model = translator(name, kind, pad_id)
         library.set_state(model, with_renamed_rows(state, VOCABULARY) if pad_id else state)
@@ -78,7 +78,7 @@ def test_a_translator_trains_and_is_evaluated_alike(framework, kind):
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_batches_with_another_padding_than_the_models_are_refused(framework):
-    training = importlib.import_module(f"course_lib.{framework}.training.next_token")
+    training = importlib.import_module(f"course_lib.{framework}.training.translation")
     model, right, wrong = translators.build(framework), PairBatches(*translators.pairs()), translators.pairs()
     wrong = PairBatches(*wrong, pad_id=9999)
     mistakes = [{"batches": right.epoch, "validation": wrong}]

@@ -11,11 +11,13 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.batches.texts import Batches
+from course_lib.tensorflow.training import optimizers
+from course_lib.torch.training.optimizers import adam
 from course_lib.training.teacher_forcing import teacher_forcing
 from tests.support import classifiers, translators
 
 MIXED = ("cpu", torch.bfloat16)
-translation = importlib.import_module("course_lib.torch.training.next_token")
+translation = importlib.import_module("course_lib.torch.training.translation")
 
 
 def test_autocast_around_a_training_is_autocast_around_each_step():
@@ -25,7 +27,7 @@ def test_autocast_around_a_training_is_autocast_around_each_step():
     with torch.autocast(*MIXED):
         history = translation.train(model, pairs, held_out, rate=1e-2, steps=12, validate_every=5, progress=False)
         after = translation.evaluate(model, held_out)
-    optimizer = translation.make_optimizer(expected)
+    optimizer = adam(expected)
     optimizer.param_groups[0]["lr"] = 1e-2
     losses, looks = [], {}
     for step in range(12):
@@ -96,7 +98,7 @@ def policy(name):
 @pytest.mark.parametrize(("name", "stops"), [("mixed_float16", [5, 9]), ("mixed_bfloat16", [9])])
 def test_keras_policies_train_and_are_resumed(tmp_path, name, stops):
     """In pieces for float16, which has a state of its own: the scale of the loss."""
-    training = importlib.import_module("course_lib.tensorflow.training.next_token")
+    training = importlib.import_module("course_lib.tensorflow.training.translation")
     held_out = translators.batches(20, seed=5)(0)
     settings = {"rate": 1e-2, "validate_every": 4, "progress": False, "max_norm": 0.5}
     for steps in stops:
@@ -114,7 +116,7 @@ def test_keras_policies_train_and_are_resumed(tmp_path, name, stops):
 
 def test_float16_scales_its_loss_and_clips_the_gradient_as_it_is_without():
     """A step of plain gradient descent shows the size of a gradient, which Adam hides."""
-    training = importlib.import_module("course_lib.tensorflow.training.next_token")
+    training = importlib.import_module("course_lib.tensorflow.training.translation")
     batch = teacher_forcing(translators.batches()(0)[0])
     in_float32 = translators.build("torch", "transformer")
     before = translators.LIBRARIES["torch"].get_state(in_float32)
@@ -122,7 +124,7 @@ def test_float16_scales_its_loss_and_clips_the_gradient_as_it_is_without():
     expected = translators.LIBRARIES["torch"].get_state(in_float32)
     with policy("mixed_float16"):
         model = translators.build("tensorflow", "transformer")
-        assert isinstance(training.make_optimizer(model), keras.optimizers.LossScaleOptimizer)
+        assert isinstance(optimizers.adam(model), keras.optimizers.LossScaleOptimizer)
         optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(1.0), initial_scale=2.0**10)
         optimizer.build(model.trainable_variables)
         training.make_train_step(model, optimizer, 0.1, 0.01)(*map(tf.convert_to_tensor, batch))

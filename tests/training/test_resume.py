@@ -52,7 +52,7 @@ def test_killed_and_resumed_is_as_good_as_undisturbed(framework, tmp_path):
 def test_interrupted_anywhere_the_weights_are_the_same(framework, tmp_path):
     """Also at the end of an epoch (6 batches) and beside a validation (every 4 updates)."""
     get_state = importlib.import_module(f"course_lib.{framework}").get_state
-    run = importlib.import_module(f"course_lib.{framework}.training.next_token").train
+    run = importlib.import_module(f"course_lib.{framework}.training.translation").train
     arguments = {"rate": 3e-3, "smoothing": 0.1, "validate_every": 4, "progress": False}
 
     def last_weights(stops, folder):
@@ -79,7 +79,7 @@ def resume(framework, folder, **changes):
     arguments = {"rate": 3e-3, "steps": 5, "checkpoint": folder, "progress": False} | changes
     batches = arguments.pop("batches", translators.batches())
     model = translators.build(framework, dropout=0.3)
-    return importlib.import_module(f"course_lib.{framework}.training.next_token").train(model, batches, **arguments)
+    return importlib.import_module(f"course_lib.{framework}.training.translation").train(model, batches, **arguments)
 
 
 def test_other_settings_or_data_are_refused(framework, tmp_path):
@@ -103,7 +103,7 @@ def test_other_settings_or_data_are_refused(framework, tmp_path):
     ("framework", "model"), [("torch", "transformer"), ("torch", "seq2seq"), ("tensorflow", "seq2seq")]
 )
 def test_another_dropout_is_refused(framework, tmp_path, model):
-    run = importlib.import_module(f"course_lib.{framework}.training.next_token").train
+    run = importlib.import_module(f"course_lib.{framework}.training.translation").train
     settings = {"checkpoint": tmp_path, "progress": False}
     run(translators.build(framework, model, dropout=0.1), translators.batches(), steps=1, **settings)
     with pytest.raises(CheckpointError, match=r"dropout=0\.1, this one has dropout=0\.2"):
@@ -179,7 +179,7 @@ def test_the_same_validation_data_in_another_form(tmp_path, kind):
 
 
 def test_another_padding_is_refused(tmp_path):
-    framework, run = "torch", importlib.import_module("course_lib.torch.training.next_token").train
+    framework, run = "torch", importlib.import_module("course_lib.torch.training.translation").train
     settings = {"checkpoint": tmp_path, "progress": False}
     for pad_id in (0, 22):
         model = translators.LIBRARIES[framework].Seq2Seq(23, 23, 12, 12, pad_id=pad_id)
@@ -204,7 +204,7 @@ def freeze(framework, part):
 def test_other_frozen_parameters_are_refused(framework, tmp_path, frozen):
     """Adam's averages would go to other parameters."""
     library = translators.LIBRARIES[framework]
-    run = importlib.import_module(f"course_lib.{framework}.training.next_token").train
+    run = importlib.import_module(f"course_lib.{framework}.training.translation").train
     arguments = {"rate": 3e-3, "checkpoint": tmp_path, "progress": False}
     for steps, part in zip((2, 3), frozen, strict=True):
         model = translators.build(framework)
@@ -223,7 +223,7 @@ def test_other_frozen_parameters_are_refused(framework, tmp_path, frozen):
 @pytest.mark.parametrize("parts", [("model", "model"), (None, "model"), ("output", "model"), ("model", None)])
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # PyTorch looks itself
 def test_a_training_goes_on_whether_compiled_or_not(tmp_path, parts):
-    run = importlib.import_module("course_lib.torch.training.next_token").train
+    run = importlib.import_module("course_lib.torch.training.translation").train
     arguments = {"rate": 3e-3, "progress": False}
 
     def losses(steps, part, folder):
@@ -260,7 +260,7 @@ class Averaging(translators.TorchSketch):
 
 
 def test_buffers_are_saved_and_belong_to_the_best(tmp_path):
-    run = importlib.import_module("course_lib.torch.training.next_token").train
+    run = importlib.import_module("course_lib.torch.training.translation").train
     arguments = {"progress": False, "validation": held_out(), "validate_every": 1}
 
     def averages(stops, folder, rate):

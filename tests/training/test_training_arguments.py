@@ -28,7 +28,7 @@ def library(request):
 
 
 def train(library, batches=None, model=None, **arguments):
-    module = importlib.import_module(f"course_lib.{library}.training.next_token")
+    module = importlib.import_module(f"course_lib.{library}.training.translation")
     settings = {"steps": 1, "progress": False, **arguments}
     return module.train(model or translators.build(library), batches or translators.batches(), **settings)
 
@@ -207,7 +207,7 @@ def test_a_training_with_lora_is_not_saved_but_has_its_best(tmp_path):
     for variable, value in zip(model.trainable_variables, before, strict=True):
         assert_array_equal(variable.numpy(), value)
     history = train("tensorflow", model=model, validation=held_out)
-    found = course_lib.tensorflow.training.next_token.evaluate(model, held_out)
+    found = course_lib.tensorflow.training.translation.evaluate(model, held_out)
     assert_allclose(found.nll, history.best.nll, rtol=1e-5)
 
 

@@ -11,6 +11,7 @@ import torch
 from numpy.testing import assert_allclose
 from torch.nn import functional as F
 
+from course_lib.tensorflow.training.optimizers import adam
 from course_lib.training.schedules import warmup_then_inverse_root
 from tests.support import translators
 
@@ -18,7 +19,7 @@ SETTINGS = {"rate": 3e-3, "progress": False}
 
 
 def training(framework):
-    return importlib.import_module(f"course_lib.{framework}.training.next_token")
+    return importlib.import_module(f"course_lib.{framework}.training.translation")
 
 
 def weights(framework, model):
@@ -221,8 +222,7 @@ def test_clipping_sees_the_whole_gradient_of_an_embedding():
 
 def test_tensorflow_traces_once():
     model = translators.build("tensorflow")
-    tracing = training("tensorflow")
-    step = tracing.make_train_step(model, tracing.make_optimizer(model))
+    step = training("tensorflow").make_train_step(model, adam(model))
     for source, target, _ in translators.batches(60, 7)(0):
         step(*map(tf.convert_to_tensor, (source, target[:, :-1], target[:, 1:])))
     assert step.experimental_get_tracing_count() == 1

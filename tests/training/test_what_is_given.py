@@ -21,7 +21,7 @@ def library(request):
 
 
 def train(library, batch=(SOURCE, TARGET), model=None, **arguments):
-    module = importlib.import_module(f"course_lib.{library}.training.next_token")
+    module = importlib.import_module(f"course_lib.{library}.training.translation")
     settings = {"steps": 2, "progress": False, **arguments}
     return module.train(model or translators.build(library), lambda epoch: [batch], **settings)
 
@@ -55,7 +55,7 @@ def test_what_is_no_batch_has_a_name(library, batch, error, message):
 def test_any_integers_are_taken(library):
     kinds = [np.int32, np.uint8, np.uint64, ">i8", ">u2"]
     of_any, of_one = ([(SOURCE.astype(d), TARGET.astype(d)) for d in given] for given in (kinds, [np.int64] * 5))
-    module = importlib.import_module(f"course_lib.{library}.training.next_token")
+    module = importlib.import_module(f"course_lib.{library}.training.translation")
     found, expected = (
         module.train(translators.build(library), lambda epoch, b=b: b, validation=b, epochs=1, progress=False)
         for b in (of_any, of_one)

@@ -9,7 +9,6 @@ from course_lib.torch.layers import tensor_of
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.training import loop, objectives
 from course_lib.torch.training.common import device_of
-from course_lib.torch.training.optimizers import adam as make_optimizer  # noqa: F401 - as it was called before
 from course_lib.training.history import Evaluation, History
 from course_lib.training.teacher_forcing import pad_id_of
 

@@ -8,7 +8,6 @@ import tensorflow as tf
 from course_lib.tensorflow.losses import cross_entropy
 from course_lib.tensorflow.training import loop, objectives
 from course_lib.tensorflow.training.common import check_gradients
-from course_lib.tensorflow.training.optimizers import adam as make_optimizer  # noqa: F401
 from course_lib.training.history import Evaluation, History
 from course_lib.training.teacher_forcing import pad_id_of
 
