@@ -29,7 +29,7 @@ class SpanBatch(NamedTuple):
     ends: np.ndarray
 
 
-class Windows(NamedTuple):
+class QuestionWindows(NamedTuple):
     """M windows of N questions over their contexts, and where the answers stand, as tokens; no padding.
 
     Each of the lists has M int64 arrays; `rows` ascend, and every question has at least one window.
@@ -50,7 +50,7 @@ def encode_questions(
     answers: Sequence | None = None,
     max_len: int = 384,
     stride: int = 128,
-) -> Windows:
+) -> QuestionWindows:
     """Turn N questions with their contexts into windows of token ids, and answers into tokens.
 
     Parameters
@@ -82,7 +82,7 @@ def encode_questions(
             if answer is not None:
                 places = [offsets[window] for window in windows]
                 starts[windows], ends[windows] = _tokens(places, *answer, row, contexts[row])
-    return Windows(found.ids, found.segments, offsets, found.rows, starts, ends)
+    return QuestionWindows(found.ids, found.segments, offsets, found.rows, starts, ends)
 
 
 def windows_of(rows: np.ndarray, n: int) -> list[np.ndarray]:
@@ -95,7 +95,7 @@ def characters(offsets: np.ndarray, start: int, end: int) -> tuple[int, int] | N
 
     Parameters
     ----------
-    offsets : of one window, (length, 2), as in `Windows`
+    offsets : of one window, (length, 2), as in `QuestionWindows`
     start, end : the first and the last token; 0 and 0, [CLS], say that there is no answer
 
     Raises
@@ -143,7 +143,7 @@ class SpanBatches(Epoch):
 
     def __init__(
         self,
-        windows: Windows,
+        windows: QuestionWindows,
         batch_size: int = 32,
         seed: int | None = 0,
         epoch: int = 0,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.checks import check_count
+from course_lib.data.families import LARGEST_FAMILY, families, same_text
 from course_lib.data.sentence_pairs import Pairs
-from course_lib.data.splitting import LARGEST_FAMILY, families, same_text
 from course_lib.strings import as_texts
 
 _SHORT = {"can't": "can not", "cannot": "can not", "won't": "will not", "n't": " not", "'re": " are", "'m": " am"}
@@ -63,7 +63,7 @@ def groups(pairs: Pairs, overlap: float = 0.6) -> list[Group]:
 
     Raises
     ------
-    TypeError, ValueError : as by `course_lib.data.splitting.families`, or an overlap that is none.
+    TypeError, ValueError : as by `course_lib.data.families.families`, or an overlap that is none.
     """
     return _groups(pairs, _families(pairs), overlap)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from course_lib.checks import check_positive
 from course_lib.data import reviews
-from course_lib.data.splitting import same_text
+from course_lib.data.families import same_text
 from course_lib.strings import as_texts
 
 RUN = 5  # words of a run: long enough to be rare by chance, short enough to find half a sentence again

@@ -17,8 +17,8 @@ import numpy as np
 
 from course_lib.data.cache import fetch
 from course_lib.data.entries import DataError
+from course_lib.data.families import same_text
 from course_lib.data.registry import source_or_default
-from course_lib.data.splitting import same_text
 from course_lib.strings import as_texts
 
 CORPORA = {"rotten-tomatoes": "rotten_tomatoes", "imdb": "imdb"}

@@ -18,8 +18,8 @@ import numpy as np
 from course_lib.checks import check_count
 from course_lib.data.cache import fetch
 from course_lib.data.entries import DataError
+from course_lib.data.families import LARGEST_FAMILY, draw, families, same_text
 from course_lib.data.registry import source_or_default
-from course_lib.data.splitting import LARGEST_FAMILY, draw, families, same_text
 
 CORPORA = {"tatoeba-es-en": "pypi", "ted-pt-en": "canonical"}
 """The corpora, by the names of the registry, and the source of each."""

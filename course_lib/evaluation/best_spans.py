@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from course_lib.batches.spans import Windows, characters, windows_of
+from course_lib.batches.spans import QuestionWindows, characters, windows_of
 from course_lib.checks import check_count
 from course_lib.strings import as_texts
 
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 def best_spans(
-    start_logits: Sequence, end_logits: Sequence, windows: Windows, max_answer: int = 30, n_best: int = 5
+    start_logits: Sequence, end_logits: Sequence, windows: QuestionWindows, max_answer: int = 30, n_best: int = 5
 ) -> list[Found]:
     """The best spans of each question over all its windows.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from course_lib.batches.spans import Windows, encode_questions
+from course_lib.batches.spans import QuestionWindows, encode_questions
 from course_lib.batches.tokens import EncodedWords, encode_words, word_tags
 from course_lib.evaluation.best_spans import Found, answer_texts, best_spans
 from course_lib.strings import as_texts
@@ -90,7 +90,7 @@ def find_spans(
 
     Parameters
     ----------
-    span_logits : (model, `Windows`) -> two lists of arrays (length,), of the starts and of the ends
+    span_logits : (model, `QuestionWindows`) -> two lists of arrays (length,), of the starts and of the ends
     model : with a `config`, whose `max_len` limits the length of a window
     questions, contexts : N texts each, or one
     tokenizer : a `WordPiece` with the model's vocabulary
@@ -105,7 +105,7 @@ def find_spans(
     limit = max_len_of(model)
     if limit is not None and limit < max_len:
         max_len, stride = limit, min(stride, limit // 3)
-    windows: Windows = encode_questions(questions, contexts, tokenizer, None, max_len, stride)
+    windows: QuestionWindows = encode_questions(questions, contexts, tokenizer, None, max_len, stride)
     return best_spans(*span_logits(model, windows), windows, max_answer, n_best)
 
 

@@ -15,8 +15,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from course_lib.batches.contrastive import ContrastiveBatch
 from course_lib.batches.masked import MaskedBatch, PretrainingBatch
-from course_lib.batches.paired import PairedTexts
 from course_lib.batches.spans import SpanBatch
 from course_lib.batches.texts import IGNORED, TextBatch, TokenBatch
 from course_lib.checks import check_ids
@@ -43,7 +43,7 @@ TOKENS = Fields.of(TokenBatch, "(B, T)", "(B, T)")
 MASKED = Fields.of(MaskedBatch, "(B, T)", "(B, T)")
 SPANS = Fields.of(SpanBatch, "(B, T)", "(B, T)", "(B,)", "(B,)")
 PRETRAINING = Fields.of(PretrainingBatch, "(B, T)", "(B, T)", "(B, T)", "(B,)")
-PAIRED = Fields.of(PairedTexts, "(B, T)", "(B, S)")
+CONTRASTIVE = Fields.of(ContrastiveBatch, "(B, T)", "(B, S)")
 
 
 def padding_of(model) -> int | None:
@@ -123,9 +123,9 @@ def pretraining(model, name: str, batch) -> Update:
     return Update(arrays, (_count(arrays["labels"]), _count(arrays["follows"])))
 
 
-def paired(model, name: str, batch, directions: int = 1) -> Update:
-    """PairedTexts -> first (B, T) and second (B, S), two pairs or more: each is told from the others, 1 or 2 ways."""
-    arrays = _fields(name, batch, PAIRED)
+def contrastive(model, name: str, batch, directions: int = 1) -> Update:
+    """ContrastiveBatch -> first (B, T) and second (B, S), two pairs or more, each told from the others 1 or 2 ways."""
+    arrays = _fields(name, batch, CONTRASTIVE)
     _check_texts(model, name, arrays)
     if len(arrays["first"]) < 2:
         raise ValueError(f"{name} is one pair, with no other to tell it from; leave it out, or add it to another batch")

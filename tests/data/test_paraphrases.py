@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from course_lib.data import sentence_pairs
+from course_lib.data.families import families, same_text
 from course_lib.data.paraphrases import Group, groups, split
 from course_lib.data.sentence_pairs import Pairs
-from course_lib.data.splitting import families, same_text
 
 
 def pairs_of(*rows):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from course_lib.data import reviews
+from course_lib.data.families import same_text
 from course_lib.data.pretraining_texts import PretrainingTexts, load, without
-from course_lib.data.splitting import same_text
 
 HELD = "This is one of the worst films that I have ever seen in my whole long life"  # 16 words, 12 runs of five
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from course_lib.batches.spans import SpanBatches, Windows, characters, encode_questions
+from course_lib.batches.spans import QuestionWindows, SpanBatches, characters, encode_questions
 from course_lib.evaluation.best_spans import Found, Span, answer_texts, best_spans
 from course_lib.text.wordpiece import WordPiece
 
@@ -196,6 +196,6 @@ def test_no_answer_and_its_threshold():
 )
 def test_logits_that_are_refused(tokenizer, start, end, options, message):
     windows = encode_questions("where?", "In Hull.", tokenizer)
-    assert isinstance(windows, Windows)
+    assert isinstance(windows, QuestionWindows)
     with pytest.raises(ValueError, match=message):
         best_spans(start, end, windows, **options)

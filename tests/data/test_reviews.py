@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from course_lib.data import DataError, reviews
+from course_lib.data.families import same_text
 from course_lib.data.registry import REGISTRY
 from course_lib.data.reviews import Reviews, split
-from course_lib.data.splitting import same_text
 from tests.support.toys import sha256
 
 

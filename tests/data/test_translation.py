@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from course_lib.data import DataError, sentence_pairs
+from course_lib.data.families import LARGEST_FAMILY, families, same_text
 from course_lib.data.sentence_pairs import BANDS, Pairs, references, split, words
-from course_lib.data.splitting import LARGEST_FAMILY, families, same_text
 
 
 @pytest.fixture(scope="module")

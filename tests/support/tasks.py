@@ -13,8 +13,8 @@ import course_lib.tensorflow
 import course_lib.tensorflow.training.objectives
 import course_lib.torch
 import course_lib.torch.training.objectives
+from course_lib.batches.contrastive import ContrastiveBatch
 from course_lib.batches.masked import MaskedBatch, PretrainingBatch
-from course_lib.batches.paired import PairedTexts
 from course_lib.batches.spans import SpanBatch
 from course_lib.batches.texts import IGNORED, Batch, TextBatch, TokenBatch
 from course_lib.models.bert import BertConfig
@@ -126,7 +126,7 @@ def batch(task: str, rng, n: int = 8):
         return MaskedBatch(blanked, labels)
     if task == "pretraining":
         return PretrainingBatch(blanked, segments, labels, ids[:, 2] % 2)
-    return PairedTexts(ids, np.where(real, (ids + 1) % 27 + 2, CONFIG.pad_id)[:, :-1])
+    return ContrastiveBatch(ids, np.where(real, (ids + 1) % 27 + 2, CONFIG.pad_id)[:, :-1])
 
 
 def batches(task: str, n_batches: int = 5, n: int = 8, seed: int = 3):

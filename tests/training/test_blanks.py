@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.batches.masked import MaskedBatch, MaskedBatches, Masking
 from course_lib.batches.texts import IGNORED
-from course_lib.evaluation.blanks import COMPONENTS, NeighbourModel
+from course_lib.evaluation.blank_baselines import COMPONENTS, NeighbourModel
 
 PAD, CLS, SEP, MASK = 3, 1, 2, 4
 V = 20

@@ -10,7 +10,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from torch.nn import functional as F
 
-from course_lib.batches.paired import PairedTexts
+from course_lib.batches.contrastive import ContrastiveBatch
 from course_lib.batches.texts import IGNORED, TextBatch
 from course_lib.models.roberta import RobertaConfig
 from course_lib.training.arguments import max_len_of, reads_segments
@@ -266,7 +266,7 @@ def tiled(array):
 
 C, EMPTY = "classification", TextBatch(np.zeros((0, 4), int), np.zeros((0, 4), int), np.zeros(0, int))
 PADDING = "row . of B has an answer that ends at padding, token "
-ONE_PAIR = PairedTexts(np.ones((1, 3), int), np.ones((1, 3), int))
+ONE_PAIR = ContrastiveBatch(np.ones((1, 3), int), np.ones((1, 3), int))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from course_lib.training.parts import matching, scales_of
+from course_lib.training.weight_names import matching, scales_of
 from tests.support import tasks, translators
 
 NAMES = [

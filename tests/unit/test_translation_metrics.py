@@ -6,7 +6,7 @@ import sacrebleu
 from numpy.testing import assert_allclose
 
 from course_lib.evaluation.bleu import bleu, bleu_difference, by_length, chrf
-from course_lib.evaluation.tokens import perplexity, token_accuracy
+from course_lib.evaluation.perplexity import perplexity, token_accuracy
 
 WORDS = "the cat sat on a mat and then it saw that small dog near our old house , which barked .".split()
 

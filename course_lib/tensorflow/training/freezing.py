@@ -1,7 +1,7 @@
 """Which parts of a model a training in TensorFlow changes."""
 
 from course_lib.tensorflow.state import _parameters
-from course_lib.training.parts import matching
+from course_lib.training.weight_names import matching
 
 
 def freeze(model, parts) -> list[str]:

@@ -5,7 +5,7 @@ import keras
 from course_lib.tensorflow.serialization import serializable
 from course_lib.tensorflow.state import _parameters
 from course_lib.training.arguments import check_positive_or_zero
-from course_lib.training.parts import scales_of
+from course_lib.training.weight_names import scales_of
 
 
 class LayerwiseAdamW(keras.optimizers.Adam):

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
-from course_lib.batches.spans import Windows
+from course_lib.batches.spans import QuestionWindows
 from course_lib.batches.texts import Batches
 from course_lib.evaluation.best_spans import Found
 from course_lib.masks import padding_mask
@@ -37,7 +37,7 @@ def token_logits(model, sequences, batch_size: int = 64, progress: bool = False)
     return found
 
 
-def span_logits(model, windows: Windows, batch_size: int = 64, progress: bool = False):
+def span_logits(model, windows: QuestionWindows, batch_size: int = 64, progress: bool = False):
     """The logits of each token as the start and as the end of an answer.
 
     Parameters

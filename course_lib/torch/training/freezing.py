@@ -2,7 +2,7 @@
 
 from course_lib.torch.state import _parameters
 from course_lib.torch.training.common import named_weights
-from course_lib.training.parts import matching
+from course_lib.training.weight_names import matching
 
 
 def freeze(model, parts) -> list[str]:

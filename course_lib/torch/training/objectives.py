@@ -146,7 +146,7 @@ def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
     Texts are compared by the cosine of their mean vectors, times `scale` (Reimers and Gurevych 2019, section 3).
     Several batches that make one update are not one large batch: each text is told from those of its own.
 
-    Batches: `PairedTexts`; `model(ids, mask=).last_hidden` (B, T, d_model).
+    Batches: `ContrastiveBatch`; `model(ids, mask=).last_hidden` (B, T, d_model).
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
         return [scored(logits, labels)]
 
     settings = {"scale": scale, "symmetric": symmetric}
-    read = partial(reading.paired, directions=1 + symmetric)
+    read = partial(reading.contrastive, directions=1 + symmetric)
     return Objective("contrastive", read, losses, settings=settings, pad_id=reading.padding_of)
 
 

@@ -4,7 +4,7 @@ import torch
 
 from course_lib.torch.training.common import named_weights, recasting
 from course_lib.training.arguments import check_positive_or_zero
-from course_lib.training.parts import scales_of
+from course_lib.training.weight_names import scales_of
 
 
 def adam(model):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from course_lib.batches.paired import PairedBatches
+from course_lib.batches.contrastive import ContrastiveBatches
 
 
 def pairs(n):
@@ -18,7 +18,7 @@ def pairs(n):
 
 @pytest.mark.parametrize("seed", [None, 0, 5])
 def test_every_pair_comes_once_and_together(seed):
-    batches = PairedBatches(*pairs(50), 8, seed, pad_id=3, multiple=4)
+    batches = ContrastiveBatches(*pairs(50), 8, seed, pad_id=3, multiple=4)
     met = []
     for first, second in batches:
         assert (first[:, 0] + 100 == second[:, 0]).all()
@@ -29,14 +29,14 @@ def test_every_pair_comes_once_and_together(seed):
 
 @pytest.mark.parametrize("seed", [None, 2])
 def test_a_pair_is_never_alone(seed):
-    batches = PairedBatches(*pairs(33), 8, seed)
+    batches = ContrastiveBatches(*pairs(33), 8, seed)
     for epoch in range(3):
         sizes = [len(first) for first, _ in batches.epoch(epoch)]
         assert len(sizes) == 4 and set(sizes) == {8}
 
 
 def test_each_epoch_has_its_order():
-    batches = PairedBatches(*pairs(50), 8, 0)
+    batches = ContrastiveBatches(*pairs(50), 8, 0)
     orders = [[first[:, 0].tolist() for first, _ in batches.epoch(epoch)] for epoch in (0, 0, 1)]
     assert orders[0] == orders[1] != orders[2]
 
@@ -50,6 +50,6 @@ def test_what_is_no_pairs():
         ((first, second, 1), "batch_size must be a whole number of 2 or more"),
     ):
         with pytest.raises(ValueError, match=message):
-            PairedBatches(*arguments)
+            ContrastiveBatches(*arguments)
     with pytest.raises(TypeError, match=r"second\[0\] is 'a text', not token ids"):
-        PairedBatches(first, ["a text"] * 5)
+        ContrastiveBatches(first, ["a text"] * 5)

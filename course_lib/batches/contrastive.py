@@ -10,14 +10,14 @@ from course_lib.checks import check_count
 from course_lib.text.padding import lengths_of, positional, stacked
 
 
-class PairedTexts(NamedTuple):
+class ContrastiveBatch(NamedTuple):
     """B pairs of texts: `first` ids, int64 (B, T), and `second` ids, int64 (B, S), padded."""
 
     first: np.ndarray
     second: np.ndarray
 
 
-class PairedBatches(Epoch):
+class ContrastiveBatches(Epoch):
     """One epoch of paired texts, each pair once, in batches of similar lengths; `epoch(e)` gives the others.
 
     A pair that would be alone in its batch is left out of that epoch: there is no other to tell it from. Whatever else
@@ -64,7 +64,7 @@ class PairedBatches(Epoch):
         groups = batches_of(self._lengths, self.batch_size, None if self.seed is None else [self.seed, epoch])
         self.groups = [rows for rows in groups if len(rows) > 1]
 
-    def __getitem__(self, i: int) -> PairedTexts:
+    def __getitem__(self, i: int) -> ContrastiveBatch:
         rows = self.groups[i]
         sides = ([side[row] for row in rows] for side in (self.first, self.second))
-        return PairedTexts(*(stacked(texts, self.pad_id, self.multiple) for texts in sides))
+        return ContrastiveBatch(*(stacked(texts, self.pad_id, self.multiple) for texts in sides))
