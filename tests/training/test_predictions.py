@@ -15,8 +15,8 @@ from course_lib.batches.texts import TokenBatches
 from course_lib.batches.tokens import encode_words, token_labels
 from course_lib.models.bert import BertConfig
 from course_lib.numpy import get_state
+from course_lib.predictions import Answer, as_answers, find_spans, names_of, tag_words
 from course_lib.text.wordpiece import WordPiece
-from course_lib.training.predictions import Answer, as_answers, find_spans, names_of, tag_words
 from tests.support.backends import NUMPY, TENSORFLOW, TORCH
 
 NAMES = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -50,7 +50,7 @@ def tokenizer():
 
 
 def predictions(backend):
-    return importlib.import_module(f"course_lib.{backend.name}.training.predictions")
+    return importlib.import_module(f"course_lib.{backend.name}.predictions")
 
 
 def config(**changes):

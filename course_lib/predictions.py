@@ -1,6 +1,6 @@
 """What a model finds in texts, of any framework: tags of words, and answers that are pieces of a context.
 
-A framework's `training/predictions.py` says how logits come out of its models; here is what goes in and what is made of
+A framework's `predictions.py` says how logits come out of its models; here is what goes in and what is made of
 them. Long sentences and contexts are read in parts, so that no word is left out.
 """
 

@@ -1,17 +1,18 @@
-"""What models say of tokens and of spans, in TensorFlow: logits, tags of words, answers out of contexts."""
+"""What models say of tokens and of spans, in PyTorch: logits, tags of words, answers out of contexts."""
 
 import numpy as np
-import tensorflow as tf
 from tqdm import tqdm
 
 from course_lib.batches.spans import QuestionWindows
 from course_lib.batches.texts import Batches
 from course_lib.evaluation.best_spans import Found
 from course_lib.masks import padding_mask
-from course_lib.tensorflow.layers import at_least_float32
+from course_lib.predictions import Answer, as_answers, check_outputs, find_spans, tag_words
 from course_lib.text.padding import stacked
+from course_lib.torch.layers import at_least_float32, tensor_of
+from course_lib.torch.modes import evaluating
+from course_lib.torch.training.common import device_of
 from course_lib.training.arguments import reads_segments
-from course_lib.training.predictions import Answer, as_answers, check_outputs, find_spans, tag_words
 
 
 def token_logits(model, sequences, batch_size: int = 64, progress: bool = False) -> list[np.ndarray]:
@@ -64,7 +65,7 @@ def tag(
 ) -> list[list[str]]:
     """A tag for each word of N sentences: `tag(model, [["Owen", "sleeps"]], tokenizer)` -> [["B-PER", "O"]].
 
-    Parameters and errors are those of `tag_words` of `course_lib.training.predictions`, and of `token_logits`.
+    Parameters and errors are those of `tag_words` of `course_lib.predictions`, and of `token_logits`.
     """
     logits = lambda model, ids: token_logits(model, ids, batch_size, progress)  # noqa: E731
     return tag_words(logits, model, sentences, tokenizer, names, max_len)
@@ -84,7 +85,7 @@ def find_answers(
 ) -> list[Found]:
     """The best spans for each of N questions, and the score of "no answer": to choose a threshold, or to look at.
 
-    Parameters and errors are those of `find_spans` of `course_lib.training.predictions`, and of `span_logits`.
+    Parameters and errors are those of `find_spans` of `course_lib.predictions`, and of `span_logits`.
     """
     logits = lambda model, windows: span_logits(model, windows, batch_size, progress)  # noqa: E731
     return find_spans(logits, model, questions, contexts, tokenizer, max_len, stride, max_answer, n_best)
@@ -110,17 +111,15 @@ def _run(model, sequences, segments, fields: dict[str, int], batch_size, progres
     pad_id = model.config.pad_id
     batches = Batches(sequences, batch_size, pad_id=pad_id)
     found = [[None] * len(sequences) for _ in fields]
-    knows_segments = segments is not None and reads_segments(model)
-
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int64)] * (1 + knows_segments))  # one graph for all
-    def forward(ids, *segments):
-        further = {"segments": segments[0]} if segments else {}
-        output = model(ids, mask=padding_mask(ids, pad_id), training=False, **further)
-        return [at_least_float32(logits) for logits in check_outputs(model, output, fields)]
-
-    for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
-        further = [stacked([segments[row] for row in rows], 0, 1)] if knows_segments else []
-        for values, logits in zip(found, forward(ids, *further), strict=True):
-            for row, own in zip(rows, logits.numpy(), strict=True):
-                values[row] = own[: len(sequences[row])]
+    with evaluating(model):
+        for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
+            further = {}
+            if segments is not None and reads_segments(model):
+                further = {"segments": tensor_of(stacked([segments[row] for row in rows], 0, 1), device_of(model))}
+            ids = tensor_of(ids, device_of(model))
+            output = model(ids, mask=padding_mask(ids, pad_id), **further)
+            for values, logits in zip(found, check_outputs(model, output, fields), strict=True):
+                logits = at_least_float32(logits).cpu().numpy()
+                for row, own in zip(rows, logits, strict=True):
+                    values[row] = own[: len(sequences[row])]
     return found
