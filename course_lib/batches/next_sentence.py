@@ -1,7 +1,7 @@
-"""Pairs of segments, of which a half follow each other: next-sentence prediction beside the blanks.
+"""Pairs of pieces of documents, of which a half follow each other: next-sentence prediction beside the blanks.
 
-Source: Devlin et al. 2019, section 3.1 (task 2) and appendix A.2. A segment is a few sentences of a document, one
-behind the other.
+Source: Devlin et al. 2019, section 3.1 (task 2) and appendix A.2. A piece is a few sentences of a document, one
+behind the other (a segment, in BERT's paper; here segments are the 0 and 1 that tell a pair's two pieces apart).
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from course_lib.text.padding import lengths_of, stacked
 from course_lib.text.wordpiece import WordPiece
 
 
-class Segments(NamedTuple):
-    """S segments of documents that have two or more, and how many documents have not; print it to report that."""
+class Pieces(NamedTuple):
+    """S pieces of documents that have two or more, and how many documents have not; print it to report that."""
 
-    segments: list[np.ndarray]  # S int64 arrays (length,), those of a document behind each other
+    pieces: list[np.ndarray]  # S int64 arrays (length,), those of a document behind each other
     documents: np.ndarray  # (S,) int64: the document of each; equal documents have the number of the first of them
     starts: np.ndarray  # (D,) int64: where each document begins
-    n_short: int  # documents left out: of one segment alone, or empty
+    n_short: int  # documents left out: of one piece alone, or empty
 
     def __str__(self) -> str:
         return (
-            f"{len(self.segments):,} segments of {len(self.starts):,} documents; {self.n_short:,} documents of fewer "
-            "than two segments left out"
+            f"{len(self.pieces):,} pieces of {len(self.starts):,} documents; {self.n_short:,} documents of fewer "
+            "than two pieces left out"
         )
 
 
-class SegmentPairs(NamedTuple):
-    """P pairs: the places of the `first` and the `second` segment, and `follows`, 1 or 0; each int64 (P,)."""
+class PiecePairs(NamedTuple):
+    """P pairs: the places of the `first` and the `second` piece, and `follows`, 1 or 0; each int64 (P,)."""
 
     first: np.ndarray
     second: np.ndarray
@@ -63,62 +63,62 @@ def encode_documents(documents: Sequence[Sequence[str]], tokenizer: WordPiece) -
     return [list(itertools.islice(ids, len(document))) for document in documents]
 
 
-def segments_of(documents: Sequence[Sequence[np.ndarray]], longest: int) -> Segments:
-    """Join the consecutive sentences of each document to segments of at most `longest` tokens, as long as they fit.
+def pieces_of(documents: Sequence[Sequence[np.ndarray]], longest: int) -> Pieces:
+    """Join the consecutive sentences of each document to pieces of at most `longest` tokens, as long as they fit.
 
-    A longer sentence is cut into several. A document of one segment is left out and counted: it has no continuation,
+    A longer sentence is cut into several. A document of one piece is left out and counted: it has no continuation,
     and if it took part in the other half alone it would give the answer away.
 
     Parameters
     ----------
     documents : for each its sentences, integer arrays (length,) without special tokens
-    longest : tokens of a segment at most
+    longest : tokens of a piece at most
 
     Raises
     ------
-    ValueError : a `longest` of none, or fewer than two different documents of two segments or more.
+    ValueError : a `longest` of none, or fewer than two different documents of two pieces or more.
     TypeError : something other than integers, such as texts.
     """
     check_count("longest", longest)
     found, owner, starts, n_short, known = [], [], [], 0, {}
     for number, sentences in enumerate(documents):
         lengths_of(f"documents[{number}]", sentences)
-        segments = _joined(sentences, longest)
-        if len(segments) < 2:
+        pieces = _joined(sentences, longest)
+        if len(pieces) < 2:
             n_short += 1
             continue
-        key = known.setdefault(np.concatenate(segments).tobytes(), number)
+        key = known.setdefault(np.concatenate(pieces).tobytes(), number)
         starts.append(len(found))
-        found += segments
-        owner += [key] * len(segments)
+        found += pieces
+        owner += [key] * len(pieces)
     if len(set(owner)) < 2:
         raise ValueError(
-            f"there must be two different documents of two segments or more, of {longest} tokens at most each; there "
+            f"there must be two different documents of two pieces or more, of {longest} tokens at most each; there "
             f"are {len(set(owner))}"
         )
-    return Segments(found, np.array(owner, dtype=np.int64), np.array(starts, dtype=np.int64), n_short)
+    return Pieces(found, np.array(owner, dtype=np.int64), np.array(starts, dtype=np.int64), n_short)
 
 
-def pairs_of(segments: Segments, seed: int = 0, epoch: int = 0) -> SegmentPairs:
-    """Deal segments into pairs: half of them true continuations, half with the second from another document.
+def pairs_of(pieces: Pieces, seed: int = 0, epoch: int = 0) -> PiecePairs:
+    """Deal pieces into pairs: half of them true continuations, half with the second from another document.
 
-    Each document is cut into pairs of neighbours, from its first segment on, or by chance from its second if their
-    number is odd; so every segment but one of these takes part. Half of the pairs, drawn by chance, then get the second
-    segment of a pair of another document in place of their own. Both halves have seconds of the same lengths and
+    Each document is cut into pairs of neighbours, from its first piece on, or by chance from its second if their
+    number is odd; so every piece but one of these takes part. Half of the pairs, drawn by chance, then get the second
+    piece of a pair of another document in place of their own. Both halves have seconds of the same lengths and
     kinds, so only the two together tell them apart.
 
     Parameters
     ----------
-    segments : as `segments_of` returns them
+    pieces : as `pieces_of` returns them
     seed, epoch : of the draw
     """
-    return _pairs(segments, np.random.default_rng([seed, epoch]))
+    return _pairs(pieces, np.random.default_rng([seed, epoch]))
 
 
 class PretrainingBatches(Epoch):
-    """One epoch of pairs of segments with blanks, [CLS] first [SEP] second [SEP], those of similar length together.
+    """One epoch of pairs of pieces with blanks, [CLS] first [SEP] second [SEP], those of similar length together.
 
-    Each epoch has other pairs in another order with other blanks, as many as every other. `batches.segments` says what
+    Each epoch has other pairs in another order with other blanks, as many as every other. `batches.pieces` says what
     was left out; `batches.pairs` are the pairs of this epoch.
 
     Parameters
@@ -126,7 +126,7 @@ class PretrainingBatches(Epoch):
     documents : for each its sentences, integer arrays (length,) without special tokens
     masking : how blanks are made
     cls_id, sep_id : of the tokenizer
-    max_len : tokens of a pair at most, special ones included; each segment has half of them
+    max_len : tokens of a pair at most, special ones included; each piece has half of them
     batch_size : pairs of a batch; the last one may have fewer
     seed : of pairs, order and blanks
     epoch : which one, counted from 0
@@ -134,7 +134,7 @@ class PretrainingBatches(Epoch):
 
     Raises
     ------
-    ValueError : as by `segments_of`, a max_len below 5, or a number that is none.
+    ValueError : as by `pieces_of`, a max_len below 5, or a number that is none.
     TypeError : something other than integers, such as texts.
     """
 
@@ -153,22 +153,22 @@ class PretrainingBatches(Epoch):
         numbers = {"max_len": (max_len, 5), "batch_size": (batch_size, 1), "multiple": (multiple, 1), "seed": (seed, 0)}
         for name, (value, least) in {**numbers, "epoch": (epoch, 0)}.items():
             check_count(name, value, least)
-        self.segments = segments_of(documents, (max_len - 3) // 2)
+        self.pieces = pieces_of(documents, (max_len - 3) // 2)
         self.masking, self.cls_id, self.sep_id = masking, cls_id, sep_id
         self.batch_size, self.seed, self.multiple, self.pad_id = batch_size, seed, multiple, masking.pad_id
-        self._lengths = np.array([len(segment) for segment in self.segments.segments])
+        self._lengths = np.array([len(piece) for piece in self.pieces.pieces])
         self._enter(epoch)
 
     def _shuffle(self, epoch: int) -> None:
         rng = np.random.default_rng([self.seed, epoch])
-        self.pairs = _pairs(self.segments, rng)
+        self.pairs = _pairs(self.pieces, rng)
         lengths = self._lengths[self.pairs.first] + self._lengths[self.pairs.second]
         self.groups = similar_lengths(lengths, self.batch_size, rng)
 
     def __getitem__(self, i: int) -> PretrainingBatch:
         rows, ids, segments = self.groups[i], [], []
         for row in rows:
-            first, second = (self.segments.segments[side[row]] for side in self.pairs[:2])
+            first, second = (self.pieces.pieces[side[row]] for side in self.pairs[:2])
             ids.append(np.concatenate([[self.cls_id], first, [self.sep_id], second, [self.sep_id]]))
             segments.append(np.repeat([0, 1], [2 + len(first), 1 + len(second)]))
         ids = stacked(ids, self.masking.pad_id, self.multiple)
@@ -178,34 +178,34 @@ class PretrainingBatches(Epoch):
 
 
 def _joined(sentences: Sequence[np.ndarray], longest: int) -> list[np.ndarray]:
-    """The segments of one document."""
-    segments, now, n = [], [], 0
+    """The pieces of one document."""
+    pieces, now, n = [], [], 0
     for sentence in sentences:
         for start in range(0, len(sentence), longest):
             piece = np.asarray(sentence[start : start + longest], dtype=np.int64)
             if n + len(piece) > longest:
-                segments.append(np.concatenate(now))
+                pieces.append(np.concatenate(now))
                 now, n = [], 0
             now.append(piece)
             n += len(piece)
-    return segments + ([np.concatenate(now)] if now else [])
+    return pieces + ([np.concatenate(now)] if now else [])
 
 
-def _pairs(segments: Segments, rng: np.random.Generator) -> SegmentPairs:
-    n_segments = np.diff(segments.starts, append=len(segments.segments))  # (D,)
-    n_pairs, odd = n_segments // 2, n_segments % 2
-    begins = segments.starts + odd * rng.integers(0, 2, len(odd))
+def _pairs(pieces: Pieces, rng: np.random.Generator) -> PiecePairs:
+    n_pieces = np.diff(pieces.starts, append=len(pieces.pieces))  # (D,)
+    n_pairs, odd = n_pieces // 2, n_pieces % 2
+    begins = pieces.starts + odd * rng.integers(0, 2, len(odd))
     n = n_pairs.sum()
     within = np.arange(n) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)  # which pair of its document
     first = np.repeat(begins, n_pairs) + 2 * within  # (P,)
     second, follows = first + 1, np.ones(n, dtype=np.int64)
     changed = rng.permutation(n)[: n // 2]
     # In the order of the documents, those of one are a block: a number is drawn from the others and steps over it.
-    document = segments.documents[first]
+    document = pieces.documents[first]
     order = np.argsort(document, kind="stable")
     _, block, size = np.unique(document[order], return_index=True, return_counts=True)
     place = np.searchsorted(np.unique(document), document[changed])
     drawn = (rng.random(len(changed)) * (n - size[place])).astype(np.int64)
     drawn += size[place] * (drawn >= block[place])
     second[changed], follows[changed] = first[order[drawn]] + 1, 0
-    return SegmentPairs(first, second, follows)
+    return PiecePairs(first, second, follows)

@@ -1,4 +1,4 @@
-"""Pairs of segments: balanced, never by accident of one document, with nothing but the two together to tell them by."""
+"""Pairs of pieces: balanced, never by accident of one document, with nothing but the two together to tell them by."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from course_lib.batches.masked import Masking
-from course_lib.batches.next_sentence import PretrainingBatches, encode_documents, pairs_of, segments_of
+from course_lib.batches.next_sentence import PretrainingBatches, encode_documents, pairs_of, pieces_of
 from course_lib.batches.texts import IGNORED
 from course_lib.text.sentences import sentences
 from course_lib.text.wordpiece import WordPiece
@@ -53,46 +53,46 @@ def same(first, second):
 
 
 def test_sentences_are_joined_as_long_as_they_fit():
-    found = segments_of([document(0, 2, 3, 4, 1, 5), [], document(1, 13, 1), document(2, 2, 2)], longest=5)
-    assert [len(segment) for segment in found.segments] == [5, 5, 5, 5, 5, 4]
-    assert [segment[0] for segment in found.segments] == [10, 15, 20, 110, 115, 120]
-    assert_array_equal(np.concatenate(found.segments), np.concatenate([*document(0, 15), *document(1, 14)]))
+    found = pieces_of([document(0, 2, 3, 4, 1, 5), [], document(1, 13, 1), document(2, 2, 2)], longest=5)
+    assert [len(piece) for piece in found.pieces] == [5, 5, 5, 5, 5, 4]
+    assert [piece[0] for piece in found.pieces] == [10, 15, 20, 110, 115, 120]
+    assert_array_equal(np.concatenate(found.pieces), np.concatenate([*document(0, 15), *document(1, 14)]))
     assert_array_equal(found.documents, [0, 0, 0, 2, 2, 2])
     assert_array_equal(found.starts, [0, 3])
     assert found.n_short == 2
-    assert str(found) == "6 segments of 2 documents; 2 documents of fewer than two segments left out"
-    assert all(segment.dtype == np.int64 for segment in found.segments)
+    assert str(found) == "6 pieces of 2 documents; 2 documents of fewer than two pieces left out"
+    assert all(piece.dtype == np.int64 for piece in found.pieces)
 
 
-def test_every_document_but_the_short_ones_stands_whole_in_segments(documents):
-    found = segments_of(documents, 12)
+def test_every_document_but_the_short_ones_stands_whole_in_pieces(documents):
+    found = pieces_of(documents, 12)
     kept = [np.concatenate(text) for text in documents if text and sum(map(len, text)) > 12]
-    assert_array_equal(np.concatenate(found.segments), np.concatenate(kept))
+    assert_array_equal(np.concatenate(found.pieces), np.concatenate(kept))
     assert len(found.starts) == len(kept) == len(documents) - found.n_short
-    assert max(map(len, found.segments)) <= 12
+    assert max(map(len, found.pieces)) <= 12
 
 
 @pytest.mark.parametrize("epoch", range(3))
 def test_half_follow_and_half_are_of_another_document(documents, epoch):
-    segments = segments_of(documents, 12)
-    pairs = pairs_of(segments, seed=1, epoch=epoch)
-    first, second = segments.documents[pairs.first], segments.documents[pairs.second]
+    pieces = pieces_of(documents, 12)
+    pairs = pairs_of(pieces, seed=1, epoch=epoch)
+    first, second = pieces.documents[pairs.first], pieces.documents[pairs.second]
     follows = pairs.follows == 1
-    assert len(pairs.follows) == (np.bincount(segments.documents) // 2).sum()
+    assert len(pairs.follows) == (np.bincount(pieces.documents) // 2).sum()
     assert len(pairs.follows) - 2 * follows.sum() in (0, -1)
     assert_array_equal(pairs.second[follows], pairs.first[follows] + 1)
     assert (first[follows] == second[follows]).all() and (first[~follows] != second[~follows]).all()
 
 
-def test_every_segment_takes_part_but_one_of_an_odd_number(documents):
-    segments = segments_of(documents, 12)
+def test_every_piece_takes_part_but_one_of_an_odd_number(documents):
+    pieces = pieces_of(documents, 12)
     left = set()
     for epoch in range(20):
-        pairs = pairs_of(segments, epoch=epoch)
+        pairs = pairs_of(pieces, epoch=epoch)
         assert len(set(pairs.first)) == len(pairs.first)
         whole = set(pairs.first) | set(pairs.first + 1)
-        for number in set(segments.documents):
-            rows = np.flatnonzero(segments.documents == number)
+        for number in set(pieces.documents):
+            rows = np.flatnonzero(pieces.documents == number)
             missing = set(rows) - whole
             assert len(missing) == len(rows) % 2
             left |= {(number, row - rows[0], len(rows)) for row in missing}
@@ -102,42 +102,42 @@ def test_every_segment_takes_part_but_one_of_an_odd_number(documents):
 
 def test_equal_documents_count_as_one():
     texts = [document(0, *[6] * 8), document(1, *[6] * 8), document(0, *[3] * 16)]
-    segments = segments_of(texts, 6)
-    assert_array_equal(segments.documents, np.repeat([0, 1, 0], 8))
+    pieces = pieces_of(texts, 6)
+    assert_array_equal(pieces.documents, np.repeat([0, 1, 0], 8))
     for seed in range(30):
-        pairs = pairs_of(segments, seed)
+        pairs = pairs_of(pieces, seed)
         wrong = pairs.follows == 0
-        assert (segments.documents[pairs.first][wrong] != segments.documents[pairs.second][wrong]).all()
+        assert (pieces.documents[pairs.first][wrong] != pieces.documents[pairs.second][wrong]).all()
     with pytest.raises(ValueError, match="two different documents .* there are 1"):
-        segments_of([document(0, 6, 6), document(0, 3, 3, 6)], 6)
+        pieces_of([document(0, 6, 6), document(0, 3, 3, 6)], 6)
 
 
 def test_two_documents_are_enough_however_unequal():
-    segments = segments_of([document(0, *[5] * 100), document(8, 5, 5)], 5)
+    pieces = pieces_of([document(0, *[5] * 100), document(8, 5, 5)], 5)
     for seed in range(30):
-        pairs = pairs_of(segments, seed)
+        pairs = pairs_of(pieces, seed)
         wrong = pairs.follows == 0
-        assert (segments.documents[pairs.first][wrong] != segments.documents[pairs.second][wrong]).all()
+        assert (pieces.documents[pairs.first][wrong] != pieces.documents[pairs.second][wrong]).all()
         assert (pairs.follows == 0).sum() == 25
 
 
 def test_any_second_of_another_document_may_come():
-    segments = segments_of([document(n, *[5] * 4) for n in range(4)], 5)
+    pieces = pieces_of([document(n, *[5] * 4) for n in range(4)], 5)
     found = set()
     for seed in range(300):
-        pairs = pairs_of(segments, seed)
+        pairs = pairs_of(pieces, seed)
         found |= {(a // 4, b) for a, b, follows in zip(*pairs, strict=True) if not follows}
     assert found == {(number, second) for number in range(4) for second in range(1, 16, 2) if second // 4 != number}
 
 
 def test_neither_side_alone_gives_the_answer_away():
-    """Documents differ in their lengths and in their words, and end in short segments."""
+    """Documents differ in their lengths and in their words, and end in short pieces."""
     rng = np.random.default_rng(3)
     texts = [document(n % 40, *rng.integers(2, 3 + n % 9, rng.integers(2, 30))) for n in range(600)]
-    segments = segments_of(texts, 12)
-    pairs = pairs_of(segments)
-    lengths = np.array([len(segment) for segment in segments.segments])
-    first, second = segments.documents[pairs.first], segments.documents[pairs.second]
+    pieces = pieces_of(texts, 12)
+    pairs = pairs_of(pieces)
+    lengths = np.array([len(piece) for piece in pieces.pieces])
+    first, second = pieces.documents[pairs.first], pieces.documents[pairs.second]
     for side in (lengths[pairs.first], lengths[pairs.second], first, second, first % 40, second % 40):
         assert stats.ks_2samp(side[pairs.follows == 1], side[pairs.follows == 0]).pvalue > 1e-4
 
@@ -145,8 +145,8 @@ def test_neither_side_alone_gives_the_answer_away():
 @pytest.mark.parametrize("multiple", [1, 32])
 def test_what_a_batch_holds(documents, multiple):
     batches = PretrainingBatches(documents, MASKING, CLS, SEP, max_len=30, batch_size=16, multiple=multiple)
-    segments, n = batches.segments, 0
-    assert max(map(len, segments.segments)) <= 13
+    pieces, n = batches.pieces, 0
+    assert max(map(len, pieces.pieces)) <= 13
     for batch in batches:
         assert batch._fields == ("ids", "segments", "labels", "follows")
         n += len(batch.ids)
@@ -203,7 +203,7 @@ def test_epochs_differ_and_come_again(documents):
         ({"seed": -1}, ValueError, "seed must be"),
         ({"epoch": 0.5}, ValueError, "epoch must be"),
         ({"multiple": 0}, ValueError, "multiple must be"),
-        ({"documents": []}, ValueError, "two different documents of two segments or more, .*; there are 0"),
+        ({"documents": []}, ValueError, "two different documents of two pieces or more, .*; there are 0"),
         ({"documents": [document(0, 2), document(1, 2)]}, ValueError, "there are 0"),
         ({"documents": [document(0, 40, 40), [], document(1, 2)]}, ValueError, "there are 1"),
         ({"documents": [["one", "two"]]}, TypeError, r"documents\[0\]\[0\] is 'one', not token ids"),
