@@ -49,7 +49,8 @@ def windows(
     cls_id, sep_id : of the tokenizer
     length : tokens of a window, [CLS] and [SEP] included
     mixed : let a window hold the end of one document and the beginning of the next
-    least : leave out windows of fewer tokens than this, and count them
+    least : leave out windows with room for fewer tokens than this, and count them; a [SEP] between two documents takes
+        the room of one
 
     Raises
     ------
@@ -79,9 +80,8 @@ def windows(
             start += mixed and stream[start] == sep_id
             piece, begin = stream[start : start + length - 2], owner[start]
             start += length - 2
-            n = int((piece != sep_id).sum()) if mixed else len(piece)
-            if n < least:
-                short.append(n)
+            if len(piece) < least:
+                short.append(int((piece != sep_id).sum()) if mixed else len(piece))
                 continue
             found.append(np.concatenate([[cls_id], piece, [sep_id]]).astype(np.int64))
             begins.append(begin)

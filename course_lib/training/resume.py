@@ -117,7 +117,7 @@ def read_training(folder: str | Path) -> tuple[dict[str, np.ndarray], dict] | No
         raise CheckpointError(f"{path} is no training to resume ({error}); move it away to start afresh") from error
 
 
-def part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+def under(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     """The arrays whose names start with `prefix`, under the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
 

@@ -13,7 +13,7 @@ import numpy as np
 from course_lib.errors import CheckpointError
 from course_lib.training.arguments import check_trainable, fingerprint, number
 from course_lib.training.divergence import check_weights
-from course_lib.training.resume import alone_in, part, prepare_folder, read_training, write_training
+from course_lib.training.resume import alone_in, prepare_folder, read_training, under, write_training
 
 VALIDATION = "the checksum of validation"  # the name of a setting
 EARLIER = {"objective": "translation", "accumulate": 1, "optimizer": None}  # what files mean that do not say it
@@ -76,7 +76,7 @@ class Saving:
         FloatingPointError : weights, called "model.NAME", that are not finite; what was saved before stays.
         """
         own, facts = run.state()
-        check_weights(part(arrays, "model."), run.kept())
+        check_weights(under(arrays, "model."), run.kept())
         facts |= {"settings": self.settings, "trainable": self.trainable}
         if self.rate is not None:
             facts |= {"rates": [[step, self.rate(step)] for step in (0, run.step - 1)]}
@@ -112,7 +112,7 @@ class Saving:
         check_trainable(self.folder, facts.get("trainable"), self.trainable)
         for step, rate in facts.get("rates", []) if self.rate is not None else ():
             self._check_same(f"the rate of step {step}", rate, self.rate(step))
-        run.set_state(part(arrays, "run."), facts)
+        run.set_state(under(arrays, "run."), facts)
         self._check_data(run, facts)
         run.saved = self.folder, run.step
         if run.stopped_by is None:  # one that is over is read from a folder that nobody may write into, too

@@ -153,7 +153,7 @@ def test_xla_learns_blanks_when_asked_for_all_tokens():
 
 
 def test_xla_is_handed_on(monkeypatch):
-    asked, training = [], module("tensorflow", "next_token")
+    asked, training = [], module("tensorflow", "translation")
     monkeypatch.setattr(module("tensorflow", "loop"), "train", lambda *a, **more: asked.append(more["jit_compile"]))
     for jit in (False, True):
         training.train(translators.build("tensorflow"), translators.batches(), steps=1, jit_compile=jit)

@@ -65,6 +65,9 @@ def test_what_is_left_out_is_counted():
 def test_a_separator_is_no_token():
     found = windows(documents(3, 1), CLS, SEP, length=6, mixed=True, least=2)
     assert inside(found) == [[100, 101, 102, SEP]] and (found.n_short, found.n_lost) == (1, 1)
+    found = windows(documents(4, 1, 1), CLS, SEP, length=6, mixed=True, least=4)
+    assert inside(found) == [[100, 101, 102, 103]] and (found.n_short, found.n_lost) == (1, 2)
+    assert inside(windows(documents(1, 1), CLS, SEP, length=5, mixed=True, least=3)) == [[100, SEP, 200]]
     found = windows(documents(2, 2, 1), CLS, SEP, length=4, mixed=True, least=2)
     assert inside(found) == [[100, 101], [200, 201]] and (found.n_short, found.n_lost) == (1, 1)
 

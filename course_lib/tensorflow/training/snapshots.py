@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from course_lib.tensorflow.state import get_state, set_state
-from course_lib.training.resume import part
+from course_lib.training.resume import under
 
 
 def seeded(traced, seed: int) -> list:
@@ -35,7 +35,7 @@ def snapshot(model, optimizer, random_state) -> dict[str, np.ndarray]:
 
 def restore(model, optimizer, random_state, arrays) -> None:
     """Set what `snapshot` kept; CheckpointError when the weights do not fit the model."""
-    set_state(model, part(arrays, "model."))
+    set_state(model, under(arrays, "model."))
     for prefix, variables in (("optimizer.", optimizer.variables), ("random.", random_state)):
         for i, variable in enumerate(variables):
             variable.assign(arrays[f"{prefix}{i}"])

@@ -5,7 +5,7 @@ import torch
 
 from course_lib.torch.state import _get_buffers, _parameters, _plain, _set_buffers, get_state, set_state
 from course_lib.torch.training.common import device_of
-from course_lib.training.resume import part
+from course_lib.training.resume import under
 
 
 def snapshot(model, optimizer) -> dict[str, np.ndarray]:
@@ -27,11 +27,11 @@ def snapshot(model, optimizer) -> dict[str, np.ndarray]:
 
 def restore(model, optimizer, arrays) -> None:
     """Set what `snapshot` kept; CheckpointError when the weights do not fit the model."""
-    set_state(model, part(arrays, "model."))
-    _set_buffers(model, part(arrays, "buffer."))
+    set_state(model, under(arrays, "model."))
+    _set_buffers(model, under(arrays, "buffer."))
     places = {name: i for i, name in enumerate(_names(model, optimizer))}
     state = {i: {} for i in places.values()}
-    for key, value in part(arrays, "optimizer.").items():
+    for key, value in under(arrays, "optimizer.").items():
         name, entry = key.split(":")
         state[places[_plain(name)]][entry] = torch.from_numpy(value.copy())
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
