@@ -16,7 +16,7 @@ from problems import attention_flops, bert_flops, rnn_flops, translator_flops
 HERE = Path(__file__).parent
 PAUSE = 0.005  # seconds: threads that wait actively for more work after a turn have gone to sleep by then
 TURN = 0.08  # seconds that a turn shall last, so that starting it costs nothing in comparison
-MINILM = {"n_layers": 6, "d_model": 384, "d_ff": 1536}
+MINILM = {"n_layers": 6, "d_model": 384, "d_ff": 1536, "vocab_size": 30522}
 TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}  # float32 sums in another order, over up to 12 million terms
 
 

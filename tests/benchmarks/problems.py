@@ -3,9 +3,18 @@
 import numpy as np
 
 import course_lib.numpy
+from course_lib.batches.texts import IGNORED
 from course_lib.models.transformer import TransformerConfig
 
 SEED = 2017
+HEADS = {  # the library's classes have the names of transformers
+    "classifier": "BertForSequenceClassification",
+    "tags": "BertForTokenClassification",
+    "spans": "BertForQuestionAnswering",
+    "masked": "BertForMaskedLM",
+}
+NEW = {"classifier": ["classifier"], "tags": ["classifier"], "spans": ["qa_outputs"], "masked": ["head"]}
+MASKED = 0.15
 GATES = {"gru": 3, "lstm": 4}
 
 
@@ -36,27 +45,37 @@ def attention_problem(job: dict) -> dict:
 
 
 def bert_problem(job: dict, vocab_size: int, d_model: int, n_classes: int = 2) -> dict:
-    """A padded batch of reviews' worth of ids, its labels, and a classifier to put on top of the checkpoint.
+    """A padded batch of ids, its labels, and the weights of a head to put on top of the checkpoint.
 
     Parameters
     ----------
-    job : sizes B and T; lengths run evenly from T / 2 to T
+    job : sizes B and T, and the head; lengths run evenly from T / 2 to T
 
     Returns
     -------
-    dict : ids (B, T), real (B, T), labels (B,), classifier.weight (n_classes, d_model), classifier.bias.
+    dict : ids (B, T), real (B, T), labels, head (name -> array (d_out, d_in) or (d_out,)). Labels are (B,) for the
+        `classifier`, (B, T) for `tags` and for `masked`, a seventh of whose tokens have one, and (B, 2) for `spans`.
     """
     rng = np.random.default_rng(SEED)
     batch, length = job["B"], job["T"]
     ids = rng.integers(1, vocab_size, (batch, length))
-    real = np.arange(length) < np.linspace(length // 2, length, batch).astype(int)[:, None]
-    return {
-        "ids": np.where(real, ids, 0),
-        "real": real,
-        "labels": rng.integers(0, n_classes, batch),
-        "classifier.weight": 0.02 * normal(rng, n_classes, d_model),
-        "classifier.bias": np.zeros(n_classes, np.float32),
-    }
+    lengths = np.linspace(length // 2, length, batch).astype(int)
+    real = np.arange(length) < lengths[:, None]
+    name = {"classifier": "classifier", "tags": "classifier", "spans": "qa_outputs", "masked": "transform"}[job["head"]]
+    n_outputs = d_model if job["head"] == "masked" else n_classes
+    head = {f"{name}.weight": 0.02 * normal(rng, n_outputs, d_model), f"{name}.bias": np.zeros(n_outputs, np.float32)}
+    if job["head"] == "classifier":
+        labels = rng.integers(0, n_classes, batch)
+    elif job["head"] == "tags":
+        labels = np.where(real, rng.integers(0, n_classes, (batch, length)), IGNORED)
+    elif job["head"] == "spans":
+        labels = rng.integers(0, lengths[:, None], (batch, 2))
+    else:
+        labels = np.where(real & (rng.random((batch, length)) < MASKED), ids, IGNORED)
+        ids = np.where(labels != IGNORED, 1, ids)
+        head |= {"norm.weight": np.ones(d_model, np.float32), "norm.bias": np.zeros(d_model, np.float32)}
+        head["bias"] = np.zeros(vocab_size, np.float32)
+    return {"ids": np.where(real, ids, 0), "real": real, "labels": labels, "head": head}
 
 
 def rnn_problem(job: dict) -> dict:
@@ -96,11 +115,12 @@ def attention_flops(job: dict) -> float:
     return forward * (3 if job["task"] == "train" else 1)
 
 
-def bert_flops(job: dict, n_layers: int, d_model: int, d_ff: int) -> float:
-    """The same for the encoder's layers; embeddings, pooler and classifier are below a thousandth of it."""
+def bert_flops(job: dict, n_layers: int, d_model: int, d_ff: int, vocab_size: int) -> float:
+    """The same for the encoder's layers, and the logits of the masked tokens; other heads are below a thousandth."""
     tokens = job["B"] * job["T"]
     layer = 4 * 2 * tokens * d_model**2 + 2 * 2 * tokens * job["T"] * d_model + 2 * 2 * tokens * d_model * d_ff
-    return n_layers * layer * (3 if job["task"] == "train" else 1)
+    masked = MASKED * 0.75 * tokens if job["head"] == "masked" else 0  # a quarter of the batch is padding
+    return (n_layers * layer + 2 * masked * d_model * vocab_size) * (3 if job["task"] == "train" else 1)
 
 
 def translator_problem(job: dict) -> dict:

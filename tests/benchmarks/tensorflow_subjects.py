@@ -4,12 +4,13 @@ Every call is compiled: by `tf.function`, and by XLA when the job says so.
 """
 
 import numpy as np
-from problems import GATES, attention_problem, bert_problem, rnn_problem, translator_problem
+from problems import GATES, HEADS, NEW, attention_problem, bert_problem, rnn_problem, translator_problem
 
 import course_lib.tensorflow as ours  # before TensorFlow itself: it keeps the start-up banner quiet
 
 import keras  # isort: skip
 import tensorflow as tf  # isort: skip
+from course_lib.batches.texts import IGNORED  # isort: skip
 from course_lib.tensorflow.training import optimizers, translation  # isort: skip
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
@@ -107,28 +108,38 @@ def _compiled(job, problem, variables, forward, counted=None):
 
 
 def our_bert(job):
-    """BertForSequenceClassification of course_lib; a fine-tuning step is one compiled function."""
-    model = ours.BertForSequenceClassification.from_pretrained(
-        "minilm-l6", new=["classifier"], attention=ATTENTION[job["attention"]]
+    """BERT of course_lib with the head that the job names; a fine-tuning step is one compiled function."""
+    model = getattr(ours, HEADS[job["head"]]).from_pretrained(
+        "minilm-l6", new=NEW[job["head"]], attention=ATTENTION[job["attention"]]
     )
     problem = bert_problem(job, model.config.vocab_size, model.config.d_model)
-    model.classifier.kernel.assign(problem["classifier.weight"].T)
-    model.classifier.bias.assign(problem["classifier.bias"])
+    layer = model.qa_outputs if job["head"] == "spans" else model.classifier
+    weight, bias = problem["head"].values()
+    layer.kernel.assign(weight.T)
+    layer.bias.assign(bias)
     ids, labels = tf.constant(problem["ids"]), tf.constant(problem["labels"])
-    mask = tf.constant(problem["real"][:, None, None, :])
+    real = tf.constant(problem["real"])
+    mask = real[:, None, None, :]
     variables = model.trainable_variables
     optimizer = keras.optimizers.AdamW(LEARNING_RATE, weight_decay=WEIGHT_DECAY, epsilon=1e-8)
     optimizer.build(variables)
 
+    def logits_of(ids, training):
+        output = model(ids, mask=mask, training=training)
+        if job["head"] == "spans":
+            return tf.where(real[:, None], tf.stack([output.start_logits, output.end_logits], 1), -1e9)
+        return output.logits
+
     def gradients(ids, labels, training):
         with tf.GradientTape() as tape:
-            logits = model(ids, mask=mask, training=training).logits
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+            logits, counted = logits_of(ids, training), tf.cast(labels != IGNORED, tf.float32)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), logits)
+            loss = tf.reduce_sum(losses * counted) / tf.reduce_sum(counted)
         return loss, tape.gradient(loss, variables)
 
     @tf.function(jit_compile=job["jit"])
     def infer(ids):
-        return model(ids, mask=mask, training=False).logits
+        return logits_of(ids, False)
 
     @tf.function(jit_compile=job["jit"])
     def train(ids, labels):
@@ -141,12 +152,16 @@ def our_bert(job):
 
     def outputs():
         if job["task"] == "forward":
-            return {"logits": call().numpy()}
+            found = call().numpy()
+            if job["head"] != "classifier":
+                found = (found if job["head"] == "tags" else found.transpose(0, 2, 1))[problem["real"]]
+            return {"logits": found}
         loss, slopes = gradients(ids, labels, False)
-        which = next(i for i, v in enumerate(variables) if v is model.classifier.kernel)
-        found = {"loss": loss.numpy(), "d classifier": np.ascontiguousarray(slopes[which].numpy().T)}
+        which = {id(variable): slope for variable, slope in zip(variables, slopes, strict=True)}
+        d_weight, d_bias = (np.ascontiguousarray(which[id(v)].numpy().T) for v in (layer.kernel, layer.bias))
+        found = dict(zip((f"d {name}" for name in problem["head"]), (d_weight, d_bias), strict=True))
         dense = [tf.convert_to_tensor(slope) for slope in slopes]
-        return {**found, "norm of the gradient": tf.linalg.global_norm(dense).numpy()}
+        return {**found, "loss": loss.numpy(), "norm of the gradient": tf.linalg.global_norm(dense).numpy()}
 
     return call, outputs
 

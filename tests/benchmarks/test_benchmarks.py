@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import compare
 import run
-from figures import Figure, Subject, all_figures, attention_figures, rnn_figures, translator_figures
+from figures import Figure, Subject, all_figures, attention_figures, bert_figures, rnn_figures, translator_figures
 from problems import attention_flops, rnn_flops
 
 TINY = {"B": 2, "d_model": 8, "n_heads": 2}
@@ -44,6 +44,17 @@ def test_translators_of_tiny_sizes(pool):
     sizes = {"vocab_size": 11, "d_model": 8, "n_layers": 1, "n_heads": 2, "d_ff": 10}
     for figure in translator_figures(sizes, length=4, tokens=3):
         results = compare.compare(replace(figure, subjects=figure.subjects[:1]), pool, seconds=0.0, rounds=1)
+        assert all(0 < result["ratio"] < math.inf and result["share"] > 0 for result in results)
+
+
+def test_heads_of_bert_on_tiny_batches(pool):
+    """Loss and gradients equal those of transformers, and TensorFlow's PyTorch's."""
+    sizes = {head: {"B": 3, "T": 6} for head in ("spans", "masked")}  # labels and classifiers are simpler ones
+    figures = [figure for figure in bert_figures(sizes) if figure.job["task"] == "train"]
+    assert len(figures) == 3
+    for figure in figures:
+        figure = replace(figure, subjects=figure.subjects[-1:], memory=False)
+        results = compare.compare(figure, pool, seconds=0.0, rounds=1)
         assert all(0 < result["ratio"] < math.inf and result["share"] > 0 for result in results)
 
 

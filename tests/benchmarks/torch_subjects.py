@@ -9,16 +9,24 @@ import warnings
 
 import numpy as np
 import torch
-from problems import attention_problem, bert_problem, rnn_problem, translator_problem
+from problems import HEADS, NEW, attention_problem, bert_problem, rnn_problem, translator_problem
 from torch import nn
 from torch.nn import functional as F
 
 import course_lib.torch as ours
 from course_lib import data
+from course_lib.batches.texts import IGNORED
 from course_lib.torch.training import optimizers, translation
 
 ATTENTION = {"fused": ours.fused_attention, "plain": ours.attention}
 RUN = {"fused": ours.run_fused, "unrolled": ours.run_unrolled}
+MASKED_HEAD = ("transform.weight", "transform.bias", "norm.weight", "norm.bias", "bias")
+OUR_NAMES = {name: f"head.{name}" for name in MASKED_HEAD}
+PEER_NAMES = {name: f"cls.predictions.{name}" for name in ("bias",)} | {
+    f"{ours_}.{kind}": f"cls.predictions.transform.{theirs}.{kind}"
+    for ours_, theirs in (("transform", "dense"), ("norm", "LayerNorm"))
+    for kind in ("weight", "bias")
+}
 LEARNING_RATE, WEIGHT_DECAY = 2e-5, 0.01
 
 
@@ -126,55 +134,77 @@ def _rnn(job, problem, module, weight):
 
 
 def our_bert(job):
-    """BertForSequenceClassification of course_lib."""
-    model = ours.BertForSequenceClassification.from_pretrained(
-        "minilm-l6", new=["classifier"], attention=ATTENTION[job["attention"]]
+    """BERT of course_lib with the head that the job names; of masked tokens, it computes the logits of these alone."""
+    model = getattr(ours, HEADS[job["head"]]).from_pretrained(
+        "minilm-l6", new=NEW[job["head"]], attention=ATTENTION[job["attention"]]
     )
     problem = bert_problem(job, model.config.vocab_size, model.config.d_model)
     mask = torch.from_numpy(problem["real"])[:, None, None, :]
-    return _bert(job, problem, model, lambda ids: model(ids, mask=mask).logits)
+    at = {"at": torch.from_numpy(problem["labels"] != IGNORED)} if job["head"] == "masked" else {}
+    return _bert(job, problem, model, lambda ids: model(ids, mask=mask, **at), OUR_NAMES)
 
 
 def peer_bert(job):
-    """BertForSequenceClassification of transformers with its default attention, sdpa."""
-    from transformers import BertForSequenceClassification
+    """The same head of transformers with its default attention, sdpa."""
+    import transformers
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    model = BertForSequenceClassification.from_pretrained(data.fetch("minilm-l6"))
+    model = getattr(transformers, HEADS[job["head"]]).from_pretrained(data.fetch("minilm-l6"))
     assert model.config._attn_implementation == "sdpa"
     problem = bert_problem(job, model.config.vocab_size, model.config.hidden_size)
     attention_mask = torch.from_numpy(problem["real"].astype(np.int64))
-    return _bert(job, problem, model, lambda ids: model(input_ids=ids, attention_mask=attention_mask).logits)
+    return _bert(job, problem, model, lambda ids: model(input_ids=ids, attention_mask=attention_mask), PEER_NAMES)
 
 
-def _bert(job, problem, model, forward):
+def _bert(job, problem, model, forward, names):
+    ids, labels, real = (torch.from_numpy(problem[name]) for name in ("ids", "labels", "real"))
+    parameters = dict(model.named_parameters())
+    head = {name: parameters[names.get(name, name)] for name in problem["head"]}
     with torch.no_grad():
-        model.classifier.weight.copy_(torch.from_numpy(problem["classifier.weight"]))
-        model.classifier.bias.copy_(torch.from_numpy(problem["classifier.bias"]))
-    ids, labels = torch.from_numpy(problem["ids"]), torch.from_numpy(problem["labels"])
+        for name, parameter in head.items():
+            parameter.copy_(torch.from_numpy(problem["head"][name]))
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=True)
+
+    def logits():
+        """(..., classes): of the texts, the tokens, both ends of an answer, or the masked tokens."""
+        output = forward(ids)
+        if job["head"] == "spans":  # padding is no candidate; in transformers' own loss it is one
+            both = torch.stack([output.start_logits, output.end_logits], 1)
+            return both.masked_fill(~real[:, None], -1e9)
+        return output.logits
+
+    def loss():
+        found = logits()
+        wanted = labels[labels != IGNORED] if found.ndim == 2 else labels  # the library gives those of the masked alone
+        return F.cross_entropy(found.flatten(0, -2), wanted.flatten())
 
     def call():
         if job["task"] == "forward":
             with torch.inference_mode():
-                return forward(ids)
+                return logits()
         model.train()
         optimizer.zero_grad()
-        loss = F.cross_entropy(forward(ids), labels)
-        loss.backward()
+        value = loss()
+        value.backward()
         optimizer.step()
-        return loss
+        return value
 
     def outputs():
         model.eval()  # without dropout, which draws other numbers in every subject
         if job["task"] == "forward":
-            return {"logits": call().numpy()}
+            found = call()
+            if job["head"] == "masked":
+                found = found if found.ndim == 2 else found[labels != IGNORED]
+            elif job["head"] != "classifier":
+                found = found[real] if job["head"] == "tags" else found.transpose(1, 2)[real]
+            return {"logits": found.numpy()}
         optimizer.zero_grad()
-        loss = F.cross_entropy(forward(ids), labels)
-        loss.backward()
-        found = {"loss": loss.detach().numpy(), "d classifier": model.classifier.weight.grad.numpy().copy()}
+        value = loss()
+        value.backward()
+        found = {"loss": value.detach().numpy()}
+        found |= {f"d {name}": parameter.grad.numpy().copy() for name, parameter in head.items()}
         norms = [p.grad.norm() for p in model.parameters() if p.grad is not None]
         found["norm of the gradient"] = torch.stack(norms).norm().numpy()
         optimizer.zero_grad()
