@@ -30,15 +30,15 @@ def test_cosines_do_not_see_lengths():
 
 
 def test_word_overlap():
-    found = word_overlap(["The nurse gave me a shot.", "!"], ["A NURSE gave me: the shot", "the shot", "..."])
-    np.testing.assert_allclose(found, [[1.0, 1 / 3, 0.0], [0.0, 0.0, 0.0]])
+    found = word_overlap(["The nurse gave me a shot.", "!"], ["A NURSE gave me: the shot", "the shot hurts", "..."])
+    np.testing.assert_allclose(found, [[1.0, 2 / 7, 0.0], [0.0, 0.0, 0.0]])
     assert word_overlap([], ["a"]).shape == (0, 1)
 
 
-def test_tfidf_gives_rare_words_more_weight():
+def test_tfidf_gives_rare_pieces_more_weight_and_sees_parts_of_words():
     corpus = ["the cat sleeps", "the dog sleeps", "the bird sings", "the fish swims"]
-    found = tfidf_cosine(["the bird sings"], ["the bird", "the sleeps", "an unknown thing"], corpus)
-    assert found.shape == (1, 3) and found[0, 0] > found[0, 1] > found[0, 2] == 0
+    found = tfidf_cosine(["the bird sings"], ["the bird", "the sleeps", "singing", "moody owl"], corpus)
+    assert found.shape == (1, 4) and found[0, 0] > found[0, 2] > found[0, 1] > found[0, 3] == 0
     np.testing.assert_allclose(np.diagonal(tfidf_cosine(corpus, corpus, corpus)), 1.0)
 
 
