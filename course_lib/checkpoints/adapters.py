@@ -54,8 +54,8 @@ def write_lora(folder, lora: LoRA | None, matrices: Mapping[str, np.ndarray], st
         raise ValueError("this model has no LoRA to save; `add_lora` adds one")
     if not any(value.any() for name, value in matrices.items() if name.endswith("lora_b")):
         raise ValueError(
-            "the LoRA of this model is zero: it was not trained, or `set_state` made it a part of the weights, as a "
-            "training with validation data does at its end; then save the model itself"
+            "the LoRA of this model is zero: it was not trained, or `set_state` made it a part of the weights; then "
+            "save the model itself"
         )
     others = {name: value for name, value in state.items() if within(name, lora.also)}
     return write_checkpoint(folder, {"lora": lora._asdict()}, {**matrices, **others})

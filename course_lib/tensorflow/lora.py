@@ -31,7 +31,7 @@ def add_lora(model, rank: int = 8, alpha: float = 16.0, parts=("q_proj", "v_proj
     ValueError : a rank below one, an alpha that is not positive, no layer of such a name, a LoRA that is there already.
     """
     lora = LoRA(rank, alpha, *((names,) if isinstance(names, str) else tuple(names) for names in (parts, also)))
-    linear = {name: layer for name, layer, _ in parts_of(model) if isinstance(layer, keras.layers.Dense)}
+    linear = {name: layer for name, layer in _layers(model).items() if isinstance(layer, keras.layers.Dense)}
     names = chosen_layers(lora, linear, get_state(model), _settings(model))
     for name, variable, _ in _parameters(model):
         variable.trainable = within(name, lora.also)
@@ -94,8 +94,17 @@ def _settings(model) -> LoRA | None:
     return vars(model).get("lora")
 
 
+def _layers(model) -> dict:
+    """All layers by their names; a shared one by its first."""
+    found = {}
+    for name, layer, _ in parts_of(model):
+        if not any(layer is other for other in found.values()):
+            found[name] = layer
+    return found
+
+
 def _adapted(model) -> dict:
-    return {name: layer for name, layer, _ in parts_of(model) if getattr(layer, "lora_enabled", False)}
+    return {name: layer for name, layer in _layers(model).items() if getattr(layer, "lora_enabled", False)}
 
 
 def _matrices(model) -> dict:

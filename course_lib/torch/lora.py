@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from course_lib.checkpoints.adapters import LoRA, chosen_layers, divided, read_lora, write_lora
 from course_lib.checkpoints.weights import within
 from course_lib.errors import CheckpointError
-from course_lib.torch.state import get_state, set_state
+from course_lib.torch.state import _parameters, _plain, _unwrapped, get_state, set_state
 
 
 class LoRALinear(nn.Linear):
@@ -17,20 +17,30 @@ class LoRALinear(nn.Linear):
     """
 
     def __init__(self, linear: nn.Linear, rank: int, alpha: float):
-        super().__init__(linear.in_features, linear.out_features, linear.bias is not None, device="meta")
-        self.weight, self.bias = linear.weight, linear.bias
+        nn.Module.__init__(self)
+        self.in_features, self.out_features = linear.in_features, linear.out_features
+        self._parameters.update(linear._parameters)  # by no assignment, since `weight` is a property
         self.scale = alpha / rank
-        self.lora_a = nn.Parameter(self.weight.new_empty(rank, self.in_features))
-        self.lora_b = nn.Parameter(self.weight.new_zeros(self.out_features, rank))
+        self.lora_a = nn.Parameter(self.matrix.new_empty(rank, self.in_features))
+        self.lora_b = nn.Parameter(self.matrix.new_zeros(self.out_features, rank))
         nn.init.kaiming_uniform_(self.lora_a)
 
     def forward(self, x):
         """(..., d_in) -> (..., d_out)."""
-        return super().forward(x) + self.scale * F.linear(F.linear(x, self.lora_a), self.lora_b)
+        return F.linear(x, self.matrix, self.bias) + self.scale * F.linear(F.linear(x, self.lora_a), self.lora_b)
 
-    def merged(self):
-        """W + (alpha / rank) B A, the matrix that computes the same alone, shape (d_out, d_in)."""
-        return self.weight + self.scale * self.lora_b @ self.lora_a
+    @property
+    def matrix(self):
+        """W alone, the parameter called "weight", shape (d_out, d_in)."""
+        return self._parameters["weight"]
+
+    @property
+    def weight(self):
+        """W + (alpha / rank) B A, the matrix that computes the same alone, shape (d_out, d_in).
+
+        PyTorch's own attention and encoder layers read it past `forward`.
+        """
+        return self.matrix + self.scale * self.lora_b @ self.lora_a
 
 
 def add_lora(model, rank: int = 8, alpha: float = 16.0, parts=("q_proj", "v_proj"), also=()):
@@ -52,28 +62,30 @@ def add_lora(model, rank: int = 8, alpha: float = 16.0, parts=("q_proj", "v_proj
 
     Raises
     ------
-    ValueError : a rank below one, an alpha that is not positive, no layer of such a name, a LoRA that is there already.
+    ValueError : a rank below one, an alpha that is not positive, no layer of such a name, a LoRA that is there already,
+        a matrix that is another layer's, too.
     """
     lora = LoRA(rank, alpha, *((names,) if isinstance(names, str) else tuple(names) for names in (parts, also)))
-    linear = {name: layer for name, layer in model.named_modules() if isinstance(layer, nn.Linear)}
-    names = chosen_layers(lora, linear, get_state(model), getattr(model, "lora", None))
-    for name, weight in model.named_parameters():
+    linear, model = _layers(model, nn.Linear), _original(model)
+    names = chosen_layers(lora, linear, _parameters(model), getattr(model, "lora", None))
+    for name in names:
+        _check_own(model, name, linear[name])
+    for name, weight in _parameters(model).items():
         weight.requires_grad_(within(name, lora.also))
     for name in names:
-        _replace(model, name, LoRALinear(linear[name], rank, alpha))
+        _replace(model, linear[name], LoRALinear(linear[name], rank, alpha))
     model.lora = lora
     return names
 
 
 def merge_lora(model) -> None:
     """Make each matrix and its LoRA one matrix; the outputs stay, and every weight can be trained again."""
-    for name, layer in _adapted(model).items():
+    for layer in _layers(model, LoRALinear).values():
         plain = nn.Linear(layer.in_features, layer.out_features, layer.bias is not None, device="meta")
-        plain.weight, plain.bias = nn.Parameter(layer.merged().detach()), layer.bias
-        plain.train(layer.training)
-        _replace(model, name, plain)
+        plain.weight, plain.bias = nn.Parameter(layer.weight.detach()), layer.bias
+        _replace(model, layer, plain.train(layer.training))
     model.requires_grad_(True)
-    model.lora = None
+    _original(model).lora = None
 
 
 def save_lora(model, folder):
@@ -88,7 +100,7 @@ def save_lora(model, folder):
     ValueError : a model without a LoRA, or one that is zero, as `set_state` makes it.
     """
     matrices = {name: place.detach().cpu().float().numpy() for name, place in _matrices(model).items()}
-    return write_lora(folder, getattr(model, "lora", None), matrices, get_state(model))
+    return write_lora(folder, getattr(_original(model), "lora", None), matrices, get_state(model))
 
 
 def load_lora(model, folder) -> None:
@@ -114,16 +126,32 @@ def load_lora(model, folder) -> None:
             place.copy_(torch.from_numpy(matrices[name]))
 
 
-def _adapted(model) -> dict:
-    return {name: layer for name, layer in model.named_modules() if isinstance(layer, LoRALinear)}
+def _original(model):
+    """The model itself, without what `torch.compile` or several devices wrap it into."""
+    model = _unwrapped(model)
+    return getattr(model, "_orig_mod", model)
+
+
+def _layers(model, kind) -> dict:
+    """The layers of a kind by the names that `get_state` has for their parts; a shared one by its first."""
+    return {_plain(name): layer for name, layer in _original(model).named_modules() if isinstance(layer, kind)}
 
 
 def _matrices(model) -> dict:
     """A, (rank, d_in), and B, (d_out, rank), of each layer, by their names."""
-    adapted = _adapted(model).items()
+    adapted = _layers(model, LoRALinear).items()
     return {f"{name}.{matrix}": getattr(layer, matrix) for name, layer in adapted for matrix in ("lora_a", "lora_b")}
 
 
-def _replace(model, name: str, layer) -> None:
-    parent, _, last = name.rpartition(".")
-    setattr(model.get_submodule(parent), last, layer)
+def _check_own(model, name: str, layer) -> None:
+    """Raise ValueError for a matrix that other layers compute with, which would do so without the LoRA."""
+    if sum(weight is layer.weight for module in model.modules() for weight in module._parameters.values()) > 1:
+        raise ValueError(f"the matrix of {name} is that of another layer, too, so it can have no LoRA of its own")
+
+
+def _replace(model, layer, other) -> None:
+    """Put a layer into each place of another."""
+    for parent in _original(model).modules():
+        for name, part in parent._modules.items():
+            if part is layer:
+                parent._modules[name] = other

@@ -14,7 +14,7 @@ def get_state(module) -> dict[str, np.ndarray]:
     The names are those of the model itself, also when it or a part of it is compiled, or when it is wrapped for several
     devices; to be trained by our loops, it must not be wrapped. A matrix with a LoRA comes as the sum of both.
     """
-    sums = {name: layer.merged() for name, layer in _with_lora(module).items()}
+    sums = {name: layer.weight for name, layer in _with_lora(module).items()}
     return {name: _array(sums.get(name, value)) for name, value in _parameters(module).items()}
 
 
@@ -30,26 +30,32 @@ def set_state(module, state, partial: bool = False) -> None:
     ------
     CheckpointError : a name missing (unless partial) or unknown, or a wrong shape; nothing is changed then.
     """
-    places = _parameters(module)
+    filled = _fill(_parameters(module), state, new=("",) if partial else ())
+    with torch.no_grad():
+        for name, layer in _with_lora(module).items():
+            if name in filled:
+                layer.lora_b.zero_()
+
+
+def _fill(places, state, new=()) -> dict:
+    """Set parameters by their names, as `set_state`; what was set."""
     expected = {name: tuple(value.shape) for name, value in places.items()}
     if any(place.is_meta for place in places.values()):
         raise CheckpointError(
             "the model is on the meta device, which keeps no numbers; give it room first, by model.to_empty(device=...)"
         )
     with torch.no_grad():
-        values = match(expected, state, new=("",) if partial else ())
+        values = match(expected, state, new)
         for name, value in values.items():
             places[name].copy_(_tensor(value))
-        for name, layer in _with_lora(module).items():
-            if name in values:
-                layer.lora_b.zero_()
     torch.clear_autocast_cache()  # copies of the weights as they were, with which an autocast around us would go on
+    return values
 
 
-def _parameters(module) -> dict:
-    """The parameters themselves under the names that `get_state` gives them, in PyTorch's order, without a LoRA's."""
+def _parameters(module, lora: bool = False) -> dict:
+    """The parameters themselves under the names that `get_state` gives them, in PyTorch's order; a LoRA's if asked."""
     names = {_plain(name): value for name, value in _unwrapped(module).named_parameters()}
-    return {name: value for name, value in names.items() if name.rpartition(".")[2] not in ("lora_a", "lora_b")}
+    return {name: value for name, value in names.items() if lora or name.rpartition(".")[2] not in ("lora_a", "lora_b")}
 
 
 def _with_lora(module) -> dict:

@@ -28,11 +28,10 @@ import tensorflow as tf
 
 from course_lib.batches.texts import IGNORED
 from course_lib.checks import check_count
-from course_lib.tensorflow.state import get_state, set_state
 from course_lib.tensorflow.training.common import check_gradients, check_variables
 from course_lib.tensorflow.training.freezing import trained
 from course_lib.tensorflow.training.optimizers import adam, check_optimizer, described, ready, set_rate
-from course_lib.tensorflow.training.snapshots import restore, seeded, snapshot
+from course_lib.tensorflow.training.snapshots import restore, seeded, set_weights, snapshot, weights_of
 from course_lib.training.arguments import check_limit, check_max_norm, check_validation, settings_of
 from course_lib.training.bar import Bar
 from course_lib.training.divergence import check_weights
@@ -140,7 +139,7 @@ def train(
                 run.record(loss, sum(update.counts[0] for update in updates))
                 if validation is not None and run.is_due(validate_every):
                     with run.paused():
-                        run.validated(evaluate(model, validation, objective, measure), lambda: get_state(model))
+                        run.validated(evaluate(model, validation, objective, measure), lambda: weights_of(model))
                 if saving.is_due(run):
                     with run.paused():
                         saving.save(run, snapshot(model, optimizer, random_state))
@@ -150,7 +149,7 @@ def train(
             check_weights({variable.path: variable.numpy() for variable in model.trainable_variables}, run.kept())
         finally:
             if run.best is not None:
-                set_state(model, run.best_weights)
+                set_weights(model, run.best_weights)
     return run.history()
 
 

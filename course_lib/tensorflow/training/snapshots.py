@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from course_lib.tensorflow.state import get_state, set_state
+from course_lib.tensorflow.state import _parameters, get_state, set_state
 from course_lib.training.resume import under
 
 
@@ -39,3 +39,22 @@ def restore(model, optimizer, random_state, arrays) -> None:
     for prefix, variables in (("optimizer.", optimizer.variables), ("random.", random_state)):
         for i, variable in enumerate(variables):
             variable.assign(arrays[f"{prefix}{i}"])
+
+
+def weights_of(model) -> dict[str, np.ndarray]:
+    """Weights, and the parts of each matrix with a LoRA besides, as `set_weights` takes them back."""
+    return get_state(model) | {name: part.numpy() for name, part in _parts(model).items()}
+
+
+def set_weights(model, weights) -> None:
+    """Set what `weights_of` gave."""
+    parts = _parts(model)
+    set_state(model, {name: value for name, value in weights.items() if name not in parts})
+    for name, part in parts.items():
+        part.assign(weights[name])
+
+
+def _parts(model) -> dict:
+    """Of each matrix with a LoRA: itself, A and B."""
+    named = [(name, getattr(variable, "parts", ())) for name, variable, _ in _parameters(model)]
+    return {f"{name} {i}": part for name, parts in named for i, part in enumerate(parts)}

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from course_lib.torch.state import _get_buffers, _parameters, _plain, _set_buffers, get_state, set_state
+from course_lib.torch.state import _array, _fill, _get_buffers, _parameters, _plain, _set_buffers, get_state, set_state
 from course_lib.torch.training.common import device_of
 from course_lib.training.resume import under
 
@@ -41,14 +41,15 @@ def restore(model, optimizer, arrays) -> None:
 
 
 def weights_of(model) -> dict[str, np.ndarray]:
-    """Weights and buffers, as `set_weights` takes them back."""
-    return get_state(model) | _get_buffers(model)
+    """Weights and buffers, a LoRA beside its matrices, as `set_weights` takes them back."""
+    return {name: _array(weight) for name, weight in _parameters(model, lora=True).items()} | _get_buffers(model)
 
 
 def set_weights(model, weights) -> None:
     """Set what `weights_of` gave."""
     buffers = _get_buffers(model)
-    set_state(model, {name: value for name, value in weights.items() if name not in buffers})
+    own = {name: value for name, value in weights.items() if name not in buffers}
+    _fill(_parameters(model, lora=True), own)
     _set_buffers(model, weights)
 
 
