@@ -55,7 +55,8 @@ def load(part: str = "train", progress: bool = True) -> Tagged:
 def read_conll(path: str | Path) -> Tagged:
     """Read a file of CoNLL's format: a word a line, its tag in the last column, an empty line behind each sentence.
 
-    Tags may be of the scheme IOB1, as in the original files, or IOB2; they come back as IOB2. A line that begins with
+    Columns are apart by tabs, or in a line without one by spaces: a no-break space is a part of its word. Tags may be
+    of the scheme IOB1, as in the original files, or IOB2; they come back as IOB2. A line that begins with
     "-DOCSTART-" begins a document and is no sentence. Without such a line all sentences are of one document.
 
     Raises
@@ -100,7 +101,7 @@ def _sentences(path: Path) -> Iterator[tuple[bool, list[tuple[str, str]]]]:
     try:
         with path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, start=1):
-                columns = line.split()
+                columns = _columns(line)
                 if columns and columns[0] != _BORDER:
                     _check(path, number, columns)
                     rows.append((columns[0], columns[-1]))
@@ -114,6 +115,11 @@ def _sentences(path: Path) -> Iterator[tuple[bool, list[tuple[str, str]]]]:
         raise DataError(f"{path} is not a text in UTF-8 ({error}); save it as such.") from error
     if rows:
         yield begins, rows
+
+
+def _columns(line: str) -> list[str]:
+    parts = (part.strip(" \n") for part in line.split("\t" if "\t" in line else " "))
+    return [part for part in parts if part]
 
 
 def _check(path: Path, number: int, columns: list[str]) -> None:

@@ -51,6 +51,13 @@ def test_a_file_without_documents(tmp_path):
     assert_array_equal(read_conll(tmp_path / "own.txt").documents, [0, 0])
 
 
+def test_a_word_may_hold_spaces_of_another_kind(tmp_path):
+    """A no-break space is a part of its word, and any space where tabs divide the columns."""
+    (tmp_path / "own.txt").write_text("10\u00a0000 B-NUM\nNew York \tB-LOC\t\n \t \n", encoding="utf-8")
+    found = read_conll(tmp_path / "own.txt")
+    assert found.words == [["10\u00a0000", "New York"]] and found.tags == [["B-NUM", "B-LOC"]]
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
