@@ -107,11 +107,9 @@ class Masking:
         whole_words: bool = False,
     ) -> Masking:
         """For the texts of a tokenizer; `whole_words` chooses all tokens of a word together."""
-        special = (tokenizer.unk_id, tokenizer.cls_id, tokenizer.sep_id)
         continues = tokenizer.continues if whole_words else None
-        return cls(
-            tokenizer.vocab_size, tokenizer.mask_id, tokenizer.pad_id, special, share, masked, random, continues
-        )
+        ids = tokenizer.mask_id, tokenizer.pad_id, tokenizer.special_ids
+        return cls(tokenizer.vocab_size, *ids, share, masked, random, continues)
 
     def __call__(self, ids, seed: int = 0) -> MaskedBatch:
         """Make blanks in a batch of ids (B, T); the same seed makes the same ones.

@@ -124,6 +124,12 @@ class WordPiece:
         """Which tokens go on with a word that another one began, "##ing" for one: boolean (V,)."""
         return np.array([self._fast.id_to_token(i).startswith("##") for i in range(self.vocab_size)])
 
+    @property
+    def special_ids(self) -> tuple[int, ...]:
+        """The ids of all special tokens, in order: [PAD] and the others of BERT, and those that were added as such."""
+        added = {i for i, token in self._fast.get_added_tokens_decoder().items() if token.special}
+        return tuple(sorted(added | {self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id}))
+
     def encode(
         self,
         texts: str | Sequence[str],

@@ -177,6 +177,21 @@ def test_blanks_for_a_tokenizer():
     assert (False, True) in parts[0] and (False, True) not in parts[1]
 
 
+def test_special_tokens_that_were_added_are_no_blanks():
+    tokenizer = WordPiece.train(["the cat sat on the mat"] * 20, 60)
+    bare = tokenizer.special_ids
+    assert bare == (0, 1, 2, 3, 4)
+    tokenizer._fast.add_special_tokens(["[E1]"])
+    tokenizer._fast.add_tokens(["catflap"])
+    tokenizer = WordPiece(tokenizer._fast)
+    added, ordinary = tokenizer.vocab_size - 2, tokenizer.vocab_size - 1
+    assert tokenizer.special_ids == (*bare, added)
+    ids = tokenizer.encode(["[E1] cat [E1] sat catflap"]).ids
+    blanks = Masking.of(tokenizer, 1.0, 1.0, 0.0)(ids)
+    assert (ids == added).sum() == 2 and (blanks.ids[ids == added] == added).all()
+    assert ordinary in ids and (blanks.labels[ids == ordinary] == ordinary).all()
+
+
 @pytest.mark.parametrize("multiple", [1, 42])
 def test_every_sequence_comes_once_and_its_answers_put_it_together_again(multiple):
     sequences = texts()
