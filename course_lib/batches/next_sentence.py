@@ -7,6 +7,7 @@ behind the other (a segment, in BERT's paper; here segments are the 0 and 1 that
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -69,6 +70,9 @@ def pieces_of(documents: Sequence[Sequence[np.ndarray]], longest: int) -> Pieces
     A longer sentence is cut into several. A document of one piece is left out and counted: it has no continuation,
     and if it took part in the other half alone it would give the answer away.
 
+    A document with more than half of all pieces gets a warning: too few others can follow them in the other half, so
+    that a second piece of it says by itself that it follows. Cut into several, it does not.
+
     Parameters
     ----------
     documents : for each its sentences, integer arrays (length,) without special tokens
@@ -95,6 +99,14 @@ def pieces_of(documents: Sequence[Sequence[np.ndarray]], longest: int) -> Pieces
         raise ValueError(
             f"there must be two different documents of two pieces or more, of {longest} tokens at most each; there "
             f"are {len(set(owner))}"
+        )
+    numbers, counts = np.unique(owner, return_counts=True)
+    if 2 * counts.max() > len(owner):
+        warnings.warn(
+            f"documents[{numbers[counts.argmax()]}] has {counts.max():,} of {len(owner):,} pieces, more than half, so "
+            "the second piece of a pair alone says often whether it follows the first; cut it into several documents",
+            UserWarning,
+            stacklevel=2,
         )
     return Pieces(found, np.array(owner, dtype=np.int64), np.array(starts, dtype=np.int64), n_short)
 
