@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from course_lib.errors import few
 from course_lib.training.arguments import number
 
+# "embeddings.token.weight", "source_position.table"; in "composition.weight" and "position_head.weight" it is no part
+BELOW = re.compile(r"(^|[._])(embeddings?|positions?|positional_encodings?)(\.|$)")
 LAYER = re.compile(r"^(.*?)layers\.(\d+)\.")  # "bert.encoder.layers.3.": the layer 3 of "bert.encoder."
 
 
@@ -50,7 +52,8 @@ def scales_of(names: Sequence[str], layer_decay: float = 1.0) -> list[float]:
     Howard and Ruder (2018, section 3.2) and Clark et al. (2020, appendix B): what stands above the layers learns at the
     rate itself, the uppermost of n layers at `layer_decay` times it, the lowest at layer_decay^n, and what stands
     below, tokens and positions, at layer_decay^(n + 1). Below is what comes before the first layer among the names, and
-    all embeddings and positions, as those of a decoder come behind the layers of its encoder.
+    all that is called so, "embeddings" or "target_position", as those of a decoder come behind the layers of its
+    encoder.
 
     Parameters
     ----------
@@ -78,6 +81,6 @@ def scales_of(names: Sequence[str], layer_decay: float = 1.0) -> list[float]:
         if name in places:
             stack, i = places[name]
             return heights[stack] - int(i)
-        return max(heights.values()) + 1 if name in first or "embedding" in name or "position" in name else 0
+        return max(heights.values()) + 1 if name in first or BELOW.search(name) else 0
 
     return [float(layer_decay) ** below(name) for name in names]

@@ -54,6 +54,8 @@ def test_each_layer_learns_more_slowly_than_the_one_above():
     assert_allclose(scales_of(stacks, 0.5), [0.125, 0.25, 0.5, 0.5, 1])
     learned = ["token.weight", "source_position.table", *stacks[1:4], "target_position.table", "head.weight"]
     assert_allclose(scales_of(learned, 0.5), [0.125, 0.125, 0.25, 0.5, 0.5, 0.125, 1])
+    heads = ["token.w", "layers.0.w", "position_head.w", "composition.w", "my_embeddings.w", "weights[7].positions"]
+    assert_allclose(scales_of(heads, 0.5), [0.25, 0.5, 1, 1, 0.25, 0.25])
     for bad in (0, -1, 1.1, float("nan")):
         with pytest.raises(ValueError, match=r"layer_decay must lie in \(0, 1\]"):
             scales_of(NAMES, bad)
