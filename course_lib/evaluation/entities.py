@@ -100,6 +100,8 @@ def entity_f1(
 ) -> Estimate:
     """The micro F1 with its bootstrap interval over the N sentences, whose entities depend on one another.
 
+    Draws of sentences without any entity are left out of the interval; without one in all N, all is 0.
+
     Parameters
     ----------
     predictions, truth : as for `entity_scores`
@@ -110,7 +112,12 @@ def entity_f1(
     ValueError : as for `entity_scores` and `bootstrap`.
     """
     counts = [(len(a & b), len(a) + len(b)) for a, b in _sentences(predictions, truth)]
-    return bootstrap(counts, lambda sums: 2 * sums[..., 0] / np.maximum(sums[..., 1], 1), confidence, n_resamples, seed)
+    empty = np.nan if any(n for _, n in counts) else 0.0
+
+    def f1(sums):
+        return np.where(sums[..., 1] > 0, 2 * sums[..., 0] / np.maximum(sums[..., 1], 1), empty)
+
+    return bootstrap(counts, f1, confidence, n_resamples, seed)
 
 
 def _sentences(predictions, truth):

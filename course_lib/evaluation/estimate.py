@@ -29,7 +29,7 @@ def bootstrap(
     Parameters
     ----------
     statistics : numbers that add up over examples, (N, K), such as right answers and their number
-    score : turns sums (..., K) into scores (...)
+    score : turns sums (..., K) into scores (...); draws for which it is NaN, with nothing to measure, are left out
     confidence : of the interval; it covers the draw of the examples, not the luck of another training seed
     n_resamples, seed : of the draws
 
@@ -45,5 +45,7 @@ def bootstrap(
     check_count("n_resamples", n_resamples)
     n, rng = len(statistics), np.random.default_rng(seed)
     draws = [rng.multinomial(n, np.full(n, 1 / n)) @ statistics for _ in range(n_resamples)]  # each (K,)
-    low, high = np.quantile(score(np.array(draws)), [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Estimate(float(score(statistics.sum(0))), float(low), float(high))
+    value, found = float(score(statistics.sum(0))), score(np.array(draws))
+    found = found[~np.isnan(found)] if not np.isnan(found).all() else value
+    low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Estimate(value, float(low), float(high))

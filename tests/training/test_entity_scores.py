@@ -93,6 +93,14 @@ def test_the_interval_of_the_f1_is_that_of_drawn_sentences():
     assert low < narrow.low < value < narrow.high < high
 
 
+def test_draws_without_an_entity_say_nothing():
+    tags = [["O"]] * 500 + [["B-X"]] * 2
+    assert entity_f1(tags, tags) == (1.0, 1.0, 1.0)
+    assert entity_f1(tags, tags, n_resamples=1, seed=6) == (1.0, 1.0, 1.0)
+    found = entity_f1(tags, [["B-X"]] * 502)
+    assert found.high < 0.05
+
+
 @pytest.mark.parametrize(
     ("predicted", "truth", "error", "message"),
     [
