@@ -42,8 +42,9 @@ def read(kind, settings: dict):
         raise UnsupportedConfigError(
             f'this config.json names no "model_type"; a {border.name}\'s says "{border.model_type}"'
         )
-    for key, value in {"model_type": _type_of(border, settings.get("pre_norm")), **border.fixed}.items():
-        if settings.get(key) not in (None, value):
+    types = [_type_of(kind, settings.get("pre_norm"), mean) for mean in (settings.get("classifier_pooling"), None)]
+    for key, value in {"model_type": types[-1], **border.fixed}.items():
+        if settings.get(key) not in (None, value) and (key, settings[key]) != ("model_type", types[0]):
             message = (
                 f"this config.json has {key}={settings[key]!r}; the course's {border.name} computes {value!r} only"
             )
@@ -67,14 +68,16 @@ def read(kind, settings: dict):
 def write(config, architecture: str) -> dict:
     """The contents of a config.json that `transformers` opens as the class `architecture`.
 
-    It has none of these models with `pre_norm`: another model_type tells it so.
+    It has none of these models with `pre_norm`, and without a pooler no classifier that reads the "mean": another
+    model_type tells it so. Where its classifier has a pooler, it says itself that the folder lacks that.
     """
+    mean = config.pooling if architecture.endswith("ForSequenceClassification") else None
     settings = {theirs: getattr(config, ours) for ours, theirs in config.border.keys.items()}
     answers = architecture.endswith("ForQuestionAnswering")  # there a start and an end are what is labelled
     names = dict(enumerate(_nameless(2) if answers else config.labels or _nameless(config.n_classes)))
     return {
         "architectures": [architecture],
-        "model_type": _type_of(config.border, config.pre_norm),
+        "model_type": _type_of(config, config.pre_norm, mean),
         "position_embedding_type": "absolute",
         **{key: value for key, value in settings.items() if key not in _SELDOM or value != _SELDOM[key]},
         "id2label": {str(i): name for i, name in names.items()},
@@ -112,8 +115,10 @@ def check_keys(kind) -> None:
     assert not unnamed, unnamed
 
 
-def _type_of(border: Border, pre_norm) -> str:
-    return f"{border.model_type}-pre-norm" if pre_norm else border.model_type
+def _type_of(kind, pre_norm, pooling) -> str:
+    """The model_type of a configuration or its class, of its own where `transformers` would compute something else."""
+    mean = "-mean-pooling" if pooling == "mean" and not kind.pooler else ""
+    return kind.border.model_type + ("-pre-norm" if pre_norm else "") + mean
 
 
 def _labels(id2label: dict) -> tuple[str, ...] | None:

@@ -1,5 +1,6 @@
 """What a classifier of texts reads: the mean of the real tokens; and a BERT that normalises before its sub-layers."""
 
+import importlib
 import json
 
 import numpy as np
@@ -150,6 +151,29 @@ def test_transformers_opens_the_encoder_and_says_that_it_lacks_a_pooler(backend,
     with torch.no_grad():
         hidden = theirs(torch.from_numpy(IDS)).last_hidden_state
     assert_allclose(backend.call(model.bert, IDS).last_hidden, hidden, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["Roberta", "DistilBert", "Albert"])
+def test_transformers_takes_no_other_classifier_for_the_mean_of_tokens(kind, tmp_path):
+    """Without a pooler it would open the folder without a word and read the first token; else it says what lacks."""
+    config = importlib.import_module(f"course_lib.models.{kind.lower()}")
+    config = getattr(config, f"{kind}Config")(13, 6, 2, 3, 10, 7, pad_id=2, pooling="mean")
+    classes = importlib.import_module(f"course_lib.torch.models.{kind.lower()}")
+    model = getattr(classes, f"{kind}ForSequenceClassification")(config)
+    model.save_pretrained(tmp_path)
+    auto = transformers.AutoModelForSequenceClassification
+    if config.pooler:
+        _, report = auto.from_pretrained(tmp_path, output_loading_info=True)
+        assert {name.split(".")[-2] for name in report["missing_keys"]} == {"pooler"}
+    else:
+        with pytest.raises(ValueError, match=f"{kind.lower()}-mean-pooling.*does not recognize this architecture"):
+            auto.from_pretrained(tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    for model_type in (settings["model_type"], kind.lower()):  # and what earlier versions wrote
+        (tmp_path / "config.json").write_text(json.dumps(settings | {"model_type": model_type}))
+        assert type(model).from_pretrained(tmp_path).config == config
+    getattr(classes, f"{kind}Model")(config).save_pretrained(tmp_path / "encoder")
+    transformers.AutoModel.from_pretrained(tmp_path / "encoder")
 
 
 def test_a_pre_norm_encoder(backend):
