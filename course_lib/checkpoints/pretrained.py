@@ -5,9 +5,14 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.weights import match, read_checkpoint, with_ties, within, write_checkpoint
 from course_lib.errors import CheckpointError, UnsupportedConfigError
+
+# fields of configurations that shapes or names of weights depend on
+_SIZES = ("vocab_size", "d_model", "n_layers", "d_ff", "max_len", "n_segments", "d_embedding", "n_groups")
 
 
 class Family(NamedTuple):
@@ -50,7 +55,8 @@ class Pretrained:
         attention : the attention function; the framework's plain `attention` when None
         source : of a name, "pypi" or "canonical", as for `course_lib.data.fetch`
         changes : fields of the configuration to replace, such as n_classes=3 or dropout=0.0; another number of classes
-            drops the labels' names, unless `labels` gives new ones
+            drops the labels' names, unless `labels` gives new ones. With a larger vocab_size the tokens of the
+            checkpoint keep their vectors, and those behind them start afresh
 
         Raises
         ------
@@ -63,7 +69,8 @@ class Pretrained:
         family = cls.family
         folder = family.find(name_or_folder, source)
         settings, state = read_checkpoint(folder)
-        config = _changed(read_settings(family, settings, folder, cls.architecture), changes)
+        saved = read_settings(family, settings, folder, cls.architecture)
+        config = _changed(saved, changes)
         model = cls(config) if attention is None else cls(config, attention=attention)
         # a model with a head keeps the encoder under a prefix; the checkpoint's names come without it
         prefix, our_prefix = ("", "") if family.names is None else (family.names.prefix, family.names.our_prefix)
@@ -78,15 +85,19 @@ class Pretrained:
             state = family.names.ours(state, family.name)
         others = ("classifier",) if _classifies_else(settings, cls.architecture) else ()
         state = {name: value for name, value in state.items() if not within(name, (*new, *others))}
+        state = _grown(state, model, our_prefix, saved)
         try:
             weights = match(needed, state, unused=family.heads)
         except CheckpointError as error:
-            raise CheckpointError(f"{error}{_advice(needed, state, settings, cls, new)}") from None
+            advice = _advice(needed, state, settings, cls, new) + _sizes(saved, changes)
+            raise CheckpointError(f"{error}{advice}") from None
         model._set_state({fresh[name][0]: value for name, value in weights.items()}, partial=True)
         return model
 
     def save_pretrained(self, folder) -> Path:
         """Write config.json and model.safetensors, which `transformers` (where it has this model) and we open.
+
+        Weights in bfloat16, which NumPy does not have, are written in float32, of the same values.
 
         Returns
         -------
@@ -116,6 +127,32 @@ def _changed(config, changes: dict):
     elif "n_classes" in changes and changes["n_classes"] != config.n_classes:
         changes = {"labels": None, **changes}
     return replace(config, **changes)
+
+
+def _grown(state: dict, model, prefix: str, saved) -> dict:
+    """The weights of a checkpoint; what has a row for each token, with the model's own of tokens that it lacks."""
+    before, now = (getattr(config, "vocab_size", 0) for config in (saved, model.config))
+    if now <= before:
+        return state
+    fresh = {name.removeprefix(prefix): value for name, value in model._get_state().items()}
+    pairs = {name: (value, fresh[name]) for name, value in state.items() if name in fresh}
+    return state | {
+        name: np.concatenate([old, new[before:].astype(old.dtype)])
+        for name, (old, new) in pairs.items()
+        if len(old) == before and new.shape == (now, *old.shape[1:])
+    }
+
+
+def _sizes(saved, changes: dict) -> str:
+    """What to say of sizes that were changed, which weights have not followed."""
+    sizes = {name: getattr(saved, name) for name in changes if name in _SIZES}
+    sizes = [f"{name}={size}" for name, size in sizes.items() if changes[name] < size or name != "vocab_size"]
+    if not sizes:
+        return ""
+    return (
+        f"; the checkpoint has {', '.join(sizes)}, and only a larger vocab_size keeps its weights: build a model of "
+        "other sizes from its configuration, and give it those that fit by set_state(model, weights, partial=True)"
+    )
 
 
 def _check_parts(new: tuple[str, ...], expected: dict) -> None:

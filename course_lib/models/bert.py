@@ -164,7 +164,7 @@ class BertConfig:
 
     @classmethod
     def from_hugging_face(cls, settings: dict) -> "BertConfig":
-        """Read the contents of a config.json.
+        """Read the contents of a config.json; a key that is absent or null means the default, as of pad_token_id 0.
 
         Raises
         ------
