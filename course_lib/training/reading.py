@@ -186,7 +186,8 @@ def _check_texts(model, name, arrays) -> None:
 def _check_length(name, length, max_len) -> None:
     if max_len is not None and length > max_len:
         raise ValueError(
-            f"{name} has a sequence of {length} tokens, over the maximum of {max_len}; truncate or split it"
+            f"{name} has a sequence of {length} tokens, over the maximum of {max_len}; truncate or split it; "
+            "where it was padded up to that, take another `multiple`"
         )
 
 

@@ -284,7 +284,7 @@ ONE_PAIR = ContrastiveBatch(np.ones((1, 3), int), np.ones((1, 3), int))
         (C, {"labels": put(3)}, ValueError, "the labels of B must lie in 0 ... 2, or be -100 for none; got"),
         (C, {"labels": put(-1)}, ValueError, "the labels of B must lie in 0 ... 2"),
         (C, {"labels": lambda a: a * 0 - 100}, ValueError, "B has no label, so there is nothing to learn"),
-        (C, {"ids": tiled, "segments": tiled}, ValueError, "tokens, over the maximum of 16; truncate"),
+        (C, {"ids": tiled, "segments": tiled}, ValueError, "maximum of 16; truncate or split it; .* `multiple`"),
         (C, EMPTY, ValueError, r"the ids of B has no sequence, or none with a token: its shape is \(0, 4\)"),
         ("token_labels", {"labels": put(3)}, ValueError, "the labels of B must lie in 0 ... 2"),
         ("spans", {"starts": put(99)}, ValueError, "the starts of B must lie in 0 ... "),
