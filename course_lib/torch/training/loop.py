@@ -71,7 +71,8 @@ def train(
     A training that was killed goes on exactly where it was saved: call this again, with a model of the same sizes and
     the same arguments. One that is over is loaded; with higher limits it goes on.
 
-    Inside `torch.autocast(device, torch.bfloat16)` it trains in mixed precision.
+    Inside `torch.autocast(device, torch.bfloat16)` it trains in mixed precision. Where a processor trains, softmax may
+    make numbers under 1e-38, which take it ten times as long; `torch.set_flush_denormal(True)` has them be 0.
 
     Parameters
     ----------
