@@ -66,7 +66,7 @@ def add_lora(model, rank: int = 8, alpha: float = 16.0, parts=("q_proj", "v_proj
         a matrix that is another layer's, too.
     """
     lora = LoRA(rank, alpha, *((names,) if isinstance(names, str) else tuple(names) for names in (parts, also)))
-    linear, model = _layers(model, nn.Linear), _original(model)
+    linear, model = _layers(model, nn.Linear), _unwrapped(model)
     names = chosen_layers(lora, linear, _parameters(model), getattr(model, "lora", None))
     for name in names:
         _check_own(model, name, linear[name])
@@ -85,7 +85,7 @@ def merge_lora(model) -> None:
         plain.weight, plain.bias = nn.Parameter(layer.weight.detach()), layer.bias
         _replace(model, layer, plain.train(layer.training))
     model.requires_grad_(True)
-    _original(model).lora = None
+    _unwrapped(model).lora = None
 
 
 def save_lora(model, folder):
@@ -100,7 +100,7 @@ def save_lora(model, folder):
     ValueError : a model without a LoRA, or one that is zero, as `set_state` makes it.
     """
     matrices = {name: place.detach().cpu().float().numpy() for name, place in _matrices(model).items()}
-    return write_lora(folder, getattr(_original(model), "lora", None), matrices, get_state(model))
+    return write_lora(folder, getattr(_unwrapped(model), "lora", None), matrices, get_state(model))
 
 
 def load_lora(model, folder) -> None:
@@ -126,15 +126,9 @@ def load_lora(model, folder) -> None:
             place.copy_(torch.from_numpy(matrices[name]))
 
 
-def _original(model):
-    """The model itself, without what `torch.compile` or several devices wrap it into."""
-    model = _unwrapped(model)
-    return getattr(model, "_orig_mod", model)
-
-
 def _layers(model, kind) -> dict:
     """The layers of a kind by the names that `get_state` has for their parts; a shared one by its first."""
-    return {_plain(name): layer for name, layer in _original(model).named_modules() if isinstance(layer, kind)}
+    return {_plain(name): layer for name, layer in _unwrapped(model).named_modules() if isinstance(layer, kind)}
 
 
 def _matrices(model) -> dict:
@@ -151,7 +145,7 @@ def _check_own(model, name: str, layer) -> None:
 
 def _replace(model, layer, other) -> None:
     """Put a layer into each place of another."""
-    for parent in _original(model).modules():
+    for parent in _unwrapped(model).modules():
         for name, part in parent._modules.items():
             if part is layer:
                 parent._modules[name] = other
