@@ -21,6 +21,9 @@ from notebooks.experiments import (
     first_symbol,
     parts,
     positions,
+    pretrain_bert,
+    pretraining,
+    pretraining_pays,
     recurrence,
     rnn_attention,
     score_scale,
@@ -44,6 +47,9 @@ MODULES = [
     parts,
     warm_up,
     positions,
+    pretraining,
+    pretrain_bert,
+    pretraining_pays,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
@@ -120,6 +126,13 @@ def test_positions_train_with_the_rates_that_their_trials_chose():
     for name, run in positions.RUNS.items():
         if not run.is_trial and run.kind != "baselines":
             assert record.read()[name]["peak"] == positions.chosen(run, record), name
+
+
+def test_what_follows_a_pretraining_has_the_rates_that_its_trials_chose():
+    record = pretraining_pays.EXPERIMENT.record
+    for name, run in pretraining_pays.RUNS.items():
+        if not run.is_trial and run.start != "tfidf":
+            assert record.read()[name]["peak"] == pretraining_pays.chosen(run, record), name
 
 
 def test_a_larger_base_is_chosen_by_another_seed_and_turns_the_same_models():

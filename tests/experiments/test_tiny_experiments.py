@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 
 from course_lib.checkpoints.weights import read_checkpoint
-from course_lib.data import sentence_pairs
+from course_lib.data import reviews, sentence_pairs
 from course_lib.torch import get_state, load_translator
 from notebooks.experiments import (
+    _pretraining,
     ablations,
     exact_search,
     fine_tuning,
     first_symbol,
     parts,
     positions,
+    pretrain_bert,
+    pretraining,
+    pretraining_pays,
     recurrence,
     rnn_attention,
     score_scale,
@@ -239,6 +243,65 @@ def test_the_answers_about_letters_are_those_that_were_asked_for():
     ids, answers = positions.last_vowel(rng, 4, 9)
     for row, said in zip(ids, answers, strict=True):
         assert said.tolist() == [[i for i in row[: t + 1] if i < 4][-1] for t in range(9)]
+
+
+@pytest.fixture
+def few_reviews(monkeypatch, tmp_path):
+    """Pretraining on some reviews, of a tiny model."""
+    texts = reviews.load("imdb").texts[::400]
+    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 4, "d_ff": 16, "max_len": 128}
+    changes = {"texts_of": lambda corpus: np.split(texts, [-16, -8]), "VOCABULARY": 600, "SIZES": sizes, "EVERY": 1}
+    for name, value in changes.items():
+        monkeypatch.setattr(_pretraining, name, value)
+    cached = _pretraining.prepared, _pretraining.counted, _pretraining.vectors
+    for function in cached:
+        function.cache_clear()
+    yield
+    for function in cached:
+        function.cache_clear()
+
+
+def test_a_bert_from_nothing_and_whether_it_pays(few_reviews, tmp_path, monkeypatch):
+    runs = {name: run._replace(updates=2) for name, run in pretrain_bert.RUNS.items()}
+    monkeypatch.setattr(pretrain_bert, "RUNS", runs)
+    monkeypatch.setattr(pretrain_bert, "EXPERIMENT", replace(pretrain_bert.EXPERIMENT, runs=runs))
+    found = made(pretrain_bert, tmp_path, *runs)
+    before = pretrain_bert.Record.of(pretrain_bert.__file__).read()
+    assert all(figures.keys() == before[name].keys() for name, figures in found.items())
+    blanks = found["reviews blanks 0"]
+    assert [point[0] for point in blanks["curve"]] == [0, 1, 2]
+    # the shares of the tokens are known from the start, and without them every token is as likely as any other
+    assert abs(blanks["curve"][0][2] - blanks["unigram"]) < 0.5
+    words = found["reviews words 0"]
+    assert words["loss, tokens"]["all"] == blanks["loss"] and words["neighbours, tokens"]["all"] == blanks["neighbours"]
+    monkeypatch.setattr(pretraining_pays, "PRETRAINED", Record(tmp_path / "tiny.json"))
+    monkeypatch.setattr(pretraining_pays, "EPOCHS", {250: 1})
+    monkeypatch.setattr(_pretraining, "N_TESTED", 1020)
+    names = [f"{start} 250, 0.001" for start in ("scratch", "vectors", "blanks")]
+    before = pretraining_pays.Record.of(pretraining_pays.__file__).read()
+    paid = made(pretraining_pays, tmp_path / "pays", *names)
+    assert list(paid) == names and all(paid[name].keys() == before[name].keys() for name in names)
+    line = (tmp_path / "pays" / "tiny" / f"{names[2]}.txt").read_text().strip()
+    assert len(line) == paid[names[2]]["sentences"] == 20 and line.count("1") == 20 * paid[names[2]]["accuracy"]
+
+
+@pytest.mark.parametrize("arm", ["plain, post-norm", "places", "all"])
+def test_starts_of_a_pretraining(few_reviews, tmp_path, monkeypatch, arm):
+    name = f"{arm}, 0.002"
+    runs = {name: pretraining.RUNS[name]._replace(updates=2)}
+    monkeypatch.setattr(pretraining, "EVERY", 1)
+    monkeypatch.setattr(pretraining, "EXPERIMENT", replace(pretraining.EXPERIMENT, runs=runs))
+    found, before = made(pretraining, tmp_path)[name], pretraining.Record.of(pretraining.__file__).read()[name]
+    assert found.keys() == before.keys() and [point[0] for point in found["curve"]] == [1, 2]
+
+
+def test_a_start_with_places_in_narrow_matrices_still_looks_there(few_reviews):
+    texts = _pretraining.prepared("reviews")
+    model = pretraining.started(pretraining.RUNS["places, 0.002"], texts)
+    state = get_state(model)
+    assert state["bert.encoder.layers.0.feed_forward.linear1.weight"].std() == pytest.approx(0.02, rel=0.1)
+    assert state["head.transform.weight"].std() == pytest.approx(0.02, rel=0.2)
+    assert np.abs(np.diag(state["bert.encoder.layers.0.attention.q_proj.weight"])[:4]).min() > 1
 
 
 def test_only_a_checkpoint_brings_weights():
