@@ -695,6 +695,59 @@ def bert_input() -> Diagram:
 
 
 @drawn
+def pretraining() -> Diagram:
+    d = Diagram(
+        520, 508,
+        "BERT's pretraining. From a pair of texts three tokens are chosen: one becomes MASK, one another token, one "
+        "stays. The encoder reads the result. Only the three chosen vectors go on to the vocabulary's logits, and the "
+        "loss compares these with the tokens that stood there. The first vector, of CLS, goes through the pooler to "
+        "two logits: does the second text follow the first? The two losses are added.",
+    )  # fmt: skip
+    text = ("[CLS]", "the", "plot", "drags", "[SEP]", "too", "long", "[SEP]")
+    read = ("[CLS]", "the", "[MASK]", "drags", "[SEP]", "too", "blue", "[SEP]")
+    left, step, blanks = 50, 54, (2, 3, 6)
+    fates = {2: "masked", 3: "kept", 6: "another"}
+    for i in range(8):
+        x = left + step * i
+        chosen = i in blanks
+        d.box(x, 462, step - 5, 28, text[i], colour="value" if chosen else "plain", size=13)
+        d.box(x, 394, step - 5, 28, read[i], colour="warn" if chosen else "plain", size=13, dashed=chosen)
+        d.arrow((x + 24, 461), (x + 24, 424), dashed=chosen)
+        if chosen:
+            d.text(x + 24, 383, fates[i], 12, muted=True)
+        d.arrow((x + 24, 374), (x + 24, 357))
+        d.text(x + 24, 500, "0" if i < 5 else "1", 12, muted=True)
+        used = i == 0 or chosen
+        d.box(x, 274, step - 5, 24, f"h_{i}_" if used else "", colour="out" if used else "plain", size=13)
+        d.arrow((x + 24, 317), (x + 24, 300), colour="out" if used else "plain")
+    d.text(2, 476, "text", 13, anchor="start")
+    d.text(2, 500, "segment", 12, anchor="start", muted=True)
+    d.text(2, 402, "read", 13, anchor="start")
+    d.text(2, 420, "(T,)", 12.5, anchor="start", muted=True)
+    d.text(2, 286, "(T, d)", 12.5, anchor="start", muted=True)
+    d.box(left, 318, step * 8 - 5, 38, "encoder: every token sees both sides", learned=True)
+    pooler = d.box(8, 196, 122, 40, "pooler, linear", "→ (2,)", learned=True, size=14)
+    head = d.box(152, 196, 252, 40, "head: one score for each token", "(N, d) → (N, V)", learned=True, size=14)
+    d.arrow((left + 24, 273), (left + 24, 238), colour="out")
+    for i in blanks:
+        d.arrow((left + step * i + 24, 273), (left + step * i + 24, 238), colour="out")
+    d.text(left + step * 4.5 + 22, 256, "only the N blanks", 12.5, muted=True)
+    follows = d.box(8, 118, 122, 40, "does it follow?", "L_next_", colour="warn", size=14)
+    filled = d.box(152, 118, 252, 40, "what stood there?", "L_blanks_", colour="warn", size=14)
+    d.arrow(pooler.top, follows.bottom)
+    d.arrow(head.top, filled.bottom)
+    d.text(head.top[0] + 8, 177, "softmax", 12.5, anchor="start", muted=True)
+    total = d.box(152, 40, 252, 40, "L = L_blanks_ + L_next_", colour="warn")
+    d.arrow(filled.top, total.bottom, colour="warn")
+    d.arrow((69, 118), (69, 60), (151, 60), colour="warn")
+    d.curve("M 482 476 L 500 476 Q 508 476 508 468 L 508 146 Q 508 138 500 138 L 408 138", "value", head=True)
+    d.text(461, 104, "answers:", 13)
+    d.text(461, 122, "plot, drags, long", 12)
+    d.text(152, 16, "two losses from text alone", 14, anchor="start", bold=True)
+    return d
+
+
+@drawn
 def hidden_states() -> Diagram:
     d = Diagram(
         520, 468,
