@@ -698,9 +698,10 @@ def bert_input() -> Diagram:
 def pretraining() -> Diagram:
     d = Diagram(
         520, 508,
-        "BERT's pretraining. Three tokens of a pair of texts are chosen: one becomes MASK, one another token, one stays. "
-        "The encoder reads the result. Only the chosen vectors go on to the vocabulary's logits, to be compared with "
-        "what stood there. The vector of CLS tells whether the second text follows the first. Both losses are added.",
+        "BERT's pretraining. Three tokens of a pair of texts are chosen: one becomes MASK, one another token, one "
+        "stays. The encoder reads the result. Only the chosen vectors go on to the vocabulary's logits, to be compared "
+        "with what stood there. The vector of CLS tells whether the second text follows the first. "
+        "Both losses are added.",
     )  # fmt: skip
     text = ("[CLS]", "the", "plot", "drags", "[SEP]", "too", "long", "[SEP]")
     read = ("[CLS]", "the", "[MASK]", "drags", "[SEP]", "too", "blue", "[SEP]")
