@@ -10,7 +10,7 @@ class Checkpoint(Pretrained):
     _set_state = set_state
 
     def _get_state(self):
-        return {name: value for name, value in get_state(self).items() if not name.startswith("weights[")}
+        return {name: value for name, value in get_state(self).items() if "weights[" not in name}
 
     def save_pretrained(self, folder):
         """As that of the other frameworks.
@@ -19,7 +19,7 @@ class Checkpoint(Pretrained):
         ------
         ValueError : weights that such a file has no place for, of a quantized model or of layers beside the model's.
         """
-        odd = [name for name in get_state(self) if name.startswith("weights[")]
+        odd = [name for name in get_state(self) if "weights[" in name]
         if odd:
             raise ValueError(
                 f"{odd[0]} has no place in the file of a checkpoint, which holds the model's own weights in floating "

@@ -19,8 +19,8 @@ def get_state(module) -> dict[str, np.ndarray]:
 
     Those in bfloat16, which NumPy does not have, come as float32 of the same values. A matrix with a LoRA comes as
     the sum of both. Weights that no attribute or list of layers leads to, as those inside of Keras's other layers and
-    of its Sequential and functional models, come as Keras keeps them and under their places in its list of weights,
-    "weights[17].kernel": such a state is of that class alone.
+    of its Sequential and functional models, come as Keras keeps them and under their places in that layer's list of
+    weights, "body.attention.weights[2].kernel": such a state is of that class alone.
     """
     return {
         name: _known(np.array(variable.numpy().T if transposed else variable.numpy(), order="C"))
@@ -55,8 +55,7 @@ def _known(array):
 def _parameters(module):
     found = list(_named(module))
     held = {id(v) for _, variable, _ in found for v in getattr(variable, "parts", (variable,))}
-    rest = [(i, v) for i, v in enumerate(module.weights) if id(v) not in held]
-    return found + [(f"weights[{i}].{v.name}", v, False) for i, v in rest]
+    return found + list(_others(module, held))
 
 
 class _Merged:
@@ -85,14 +84,30 @@ def _named(module, prefix=""):
                 merged = getattr(module, "lora_enabled", False) and name == "weight"
                 yield prefix + name, _Merged(module, attribute) if merged else getattr(module, attribute), transposed
             return
-    for attribute, value in vars(module).items():
-        if attribute.startswith("_"):  # Keras's own book-keeping holds every layer once more
-            continue
+    for name, value in _attributes(module):
         if isinstance(value, keras.Variable):
-            yield prefix + attribute, value, False
+            yield prefix + name, value, False
         elif isinstance(value, keras.layers.Layer):
-            yield from _named(value, f"{prefix}{attribute}.")
-        elif isinstance(value, list):
-            for i, part in enumerate(value):
-                if isinstance(part, keras.layers.Layer):
-                    yield from _named(part, f"{prefix}{attribute}.{i}.")
+            yield from _named(value, f"{prefix}{name}.")
+
+
+def _others(module, held, prefix=""):
+    """What `_named` does not find, under the name of the innermost layer that has one; `held`: the ids of the rest."""
+    for name, value in _attributes(module):
+        if isinstance(value, keras.layers.Layer):
+            yield from _others(value, held, f"{prefix}{name}.")
+    for i, variable in enumerate(module.weights):
+        if id(variable) not in held:
+            held.add(id(variable))
+            yield f"{prefix}weights[{i}].{variable.name}", variable, False
+
+
+def _attributes(module):
+    """Names and values of a layer's attributes, and of what stands in those that are lists."""
+    for name, value in vars(module).items():
+        if name.startswith("_"):  # Keras's own book-keeping holds every layer once more
+            continue
+        if isinstance(value, list):
+            yield from ((f"{name}.{i}", part) for i, part in enumerate(value) if isinstance(part, keras.layers.Layer))
+        else:
+            yield name, value

@@ -64,6 +64,33 @@ def takes(model, argument: str) -> bool:
     return argument in inspect.signature(call).parameters
 
 
+def check_reads_texts(model) -> None:
+    """Check that the padding of texts can be hidden from a model: its call names a `mask`, and it says what padding is.
+
+    Raises
+    ------
+    TypeError : neither a `pad_id` of the model's config nor one of its own; a call without `mask`, or one that takes it
+        among others, as `**more`.
+    """
+    kind = type(getattr(model, "_orig_mod", model)).__name__
+    if not takes(model, "mask"):
+        raise TypeError(f"the call of a {kind} names no `mask`, which hides padding; wrap it by one that does")
+    if not hasattr(getattr(model, "config", None), "pad_id") and not hasattr(model, "pad_id"):
+        raise TypeError(f"a {kind} does not say what padding is; give it a `pad_id`, None if no text is padded")
+
+
+def check_problem(model) -> None:
+    """Raise ValueError for a classifier of a single class, or of a problem that a cross-entropy does not solve."""
+    settings = settings_of(model)
+    if settings.get("n_classes") == 1:
+        raise ValueError("a classifier of one class has nothing to learn; for yes and no it has n_classes=2")
+    if settings.get("problem_type") not in (None, "single_label_classification"):
+        raise ValueError(
+            f"the model is for the problem_type {settings['problem_type']!r}, and here each text has one class; set "
+            "problem_type=None, or write an `Objective` of your own"
+        )
+
+
 def reads_segments(model) -> bool:
     """Whether a model tells the parts of its text apart: its call says so, unless its config has a single segment."""
     return settings_of(model).get("n_segments") != 1 and takes(model, "segments")
@@ -134,14 +161,31 @@ def check_max_norm(max_norm) -> None:
         raise ValueError(f"max_norm must be positive, got {max_norm}")
 
 
-def check_parameters(n_trained: int, in_float16: bool, remedy: str) -> None:
-    """Raise ValueError when a model has nothing to train, or weights in float16; `remedy` says what to do then."""
-    if n_trained == 0:
+def check_parameters(kinds: Sequence[str], remedy: str) -> None:
+    """Check the weights that will be trained.
+
+    Parameters
+    ----------
+    kinds : of each the name of its type, as "float32" or "torch.float32"
+    remedy : what to do about types of 16 bits
+
+    Raises
+    ------
+    ValueError : nothing to train, or weights in float16 or bfloat16.
+    """
+    if not kinds:
         raise ValueError("all parameters are frozen, so there is nothing to train; let some of them be trained")
-    if in_float16:
+    for kind in ("bfloat16", "float16"):
+        if any(found.endswith(kind) for found in kinds):
+            raise ValueError(f"weights in {kind} are too coarse to be trained, as small updates vanish; {remedy}")
+
+
+def check_all_held(missing: Sequence[str]) -> None:
+    """Raise ValueError for weights that would be trained, by their names, and that the optimizer lacks."""
+    if missing:
         raise ValueError(
-            "weights in float16 are too coarse to be trained, as small updates vanish and large ones overflow; "
-            f"{remedy}"
+            f"the optimizer lacks {len(missing)} weights that are to be trained, such as {missing[0]}; make it after "
+            "`add_lora` and `unfreeze`, or freeze what shall stand still"
         )
 
 

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,10 @@ def no_padding(model) -> None:
     """The padding of models that have none."""
 
 
+def no_check(model, name: str, batch) -> None:
+    """The look at held-out batches of an objective that finds all mistakes when it reads them."""
+
+
 @dataclass(frozen=True)
 class Objective:
     """What is minimised. One of your own says how to read a batch and what the losses of a model are.
@@ -55,14 +60,20 @@ class Objective:
     settings: dict = field(default_factory=dict)
     pad_id: Callable[[Any], int | None] = no_padding
     counted: str = "label"
-    check_held_out: Callable[[Any, str, Any], None] = lambda model, name, batch: None
+    check_held_out: Callable[[Any, str, Any], None] = no_check
 
     def update(self, model, name: str, batch) -> Update:
         """What a batch to train on asks of a model; ValueError when there is nothing to learn from it."""
-        update = self.read(model, name, batch)
-        if sum(update.counts) == 0:
-            raise ValueError(f"{name} has no {self.counted}, so there is nothing to learn")
-        return update
+        return self.updates(model, [(name, batch)])[0]
+
+    def updates(self, model, batches: Sequence[tuple[str, Any]]) -> list[Update]:
+        """The same of the batches of one update, each with its name: one of them has something to learn from."""
+        found = [self.read(model, name, batch) for name, batch in batches]
+        if not any(sum(update.counts) for update in found):
+            first, last = batches[0][0], batches[-1][0]
+            names = f"{first} has" if first == last else f"{first} to {last} have"
+            raise ValueError(f"{names} no {self.counted}, so there is nothing to learn")
+        return found
 
     def padded_alike(self, model, batches):
         """The batches; ValueError when they are padded with another id than the model takes for padding."""
@@ -76,11 +87,13 @@ class Objective:
         """The same with other losses, those of a student of a teacher with these weights.
 
         A batch is read for each of the two, as a teacher may tell segments apart that its student does not: `losses`
-        takes the student's arrays, and the teacher's as "teacher_" and their names.
+        takes the student's arrays, and the teacher's as "teacher_" and their names. With an alpha of 1 each text of a
+        batch of classes counts, also without a label.
 
         Raises
         ------
-        ValueError : a temperature that is not positive, an alpha outside [0, 1].
+        ValueError : a temperature that is not positive, an alpha outside [0, 1]; a batch, for two models of different
+            padding.
         TypeError : an objective of several parts.
         """
         if self.parts:
@@ -90,13 +103,15 @@ class Objective:
         if not 0 <= number("alpha", alpha) <= 1:
             raise ValueError(f"alpha is the teacher's share and must lie in [0, 1], got {alpha}")
 
-        def read(model, name, batch):
-            own, theirs = self.read(model, name, batch), self.read(teacher, f"{name}, for the teacher,", batch)
-            return Update(own.arrays | {f"teacher_{key}": value for key, value in theirs.arrays.items()}, own.counts)
-
         settings = {"temperature": temperature, "alpha": alpha, "the checksum of the teacher": checksum(weights)}
-        name = f"distillation of {self.name}"
-        return replace(self, name=name, read=read, losses=losses, settings=self.settings | settings)
+        return replace(
+            self,
+            name=f"distillation of {self.name}",
+            read=partial(read_for_both, self, teacher, alpha),
+            losses=losses,
+            settings=self.settings | settings,
+            check_held_out=partial(check_labelled, self, alpha),
+        )
 
     def label_of(self, part: int) -> str:
         """What the predictions of a part of the loss are of, for messages."""
@@ -109,6 +124,29 @@ def checksum(weights: dict[str, np.ndarray]) -> int:
     for name in sorted(weights):
         found = zlib.crc32(np.ascontiguousarray(weights[name]), zlib.crc32(name.encode(), found))
     return found
+
+
+def read_for_both(objective: Objective, teacher, alpha: float, model, name: str, batch) -> Update:
+    """What `distilled` reads of a batch for a student and its teacher."""
+    own, theirs = objective.read(model, name, batch), objective.read(teacher, f"{name}, for the teacher,", batch)
+    padding = {objective.pad_id(model), objective.pad_id(teacher)}
+    if len(padding) > 1:
+        raise ValueError(f"the teacher and its student must have the same pad_id, got {padding}")
+    arrays = own.arrays | {f"teacher_{key}": value for key, value in theirs.arrays.items()}
+    return Update(arrays, (len(own.arrays["labels"]),) if needs_no_labels(alpha, own.arrays) else own.counts)
+
+
+def check_labelled(objective: Objective, alpha: float, model, name: str, batch) -> None:
+    """The look at held-out batches of `distilled`: ValueError for one of texts without a class, which train alone."""
+    objective.check_held_out(model, name, batch)
+    own = objective.read(model, name, batch)
+    if needs_no_labels(alpha, own.arrays) and sum(own.counts) == 0:
+        raise ValueError(f"{name} has no {objective.counted}; a teacher is enough to train by, but not to validate")
+
+
+def needs_no_labels(alpha: float, arrays: dict) -> bool:
+    """Whether a student learns from a text without a class: labels (B,) say nothing when the teacher says all."""
+    return alpha == 1 and len(getattr(arrays.get("labels"), "shape", ())) == 1
 
 
 def of_both(arrays: dict) -> tuple[dict, dict]:

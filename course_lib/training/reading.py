@@ -3,7 +3,8 @@
 Each function takes a model, the name of a batch for messages, and the batch: a named tuple of arrays, or a plain tuple
 in the same order. Arrays are NumPy's; tensors are taken, by way of the CPU's memory. Each raises
 
-- TypeError for what is no such batch, and for ids or labels that are not integers;
+- TypeError for what is no such batch, for ids or labels that are not integers, and for a model of texts that padding
+  cannot be hidden from;
 - ValueError for other axes, no sequence, ids outside of the vocabulary, a sequence over the model's maximum, and labels
   that do not fit. IGNORED (-100) is the label of what does not count.
 
@@ -20,7 +21,15 @@ from course_lib.batches.masked import MaskedBatch, PretrainingBatch
 from course_lib.batches.spans import SpanBatch
 from course_lib.batches.texts import IGNORED, TextBatch, TokenBatch
 from course_lib.checks import check_ids
-from course_lib.training.arguments import max_len_of, pair_of, reads_segments, settings_of, vocabularies_of
+from course_lib.training.arguments import (
+    check_problem,
+    check_reads_texts,
+    max_len_of,
+    pair_of,
+    reads_segments,
+    settings_of,
+    vocabularies_of,
+)
 from course_lib.training.objective import Update
 from course_lib.training.teacher_forcing import pad_id_of, teacher_forcing
 
@@ -78,6 +87,7 @@ def sequences(model, name: str, batch) -> Update:
 
 def texts(model, name: str, batch) -> Update:
     """TextBatch -> ids, segments and labels (B,) for a classifier."""
+    check_problem(model)
     arrays = _texts(model, name, batch, TEXTS)
     _check_labels(f"the labels of {name}", arrays["labels"], settings_of(model).get("n_classes"))
     return Update(arrays, (_count(arrays["labels"]),))
@@ -125,6 +135,7 @@ def pretraining(model, name: str, batch) -> Update:
 
 def contrastive(model, name: str, batch, directions: int = 1) -> Update:
     """ContrastiveBatch -> first (B, T) and second (B, S), two pairs or more, each told from the others 1 or 2 ways."""
+    check_reads_texts(model)
     arrays = _fields(name, batch, CONTRASTIVE)
     _check_texts(model, name, arrays)
     if len(arrays["first"]) < 2:
@@ -134,6 +145,7 @@ def contrastive(model, name: str, batch, directions: int = 1) -> Update:
 
 def _texts(model, name, batch, fields) -> dict:
     """The arrays of a batch whose ids go into a model, and the segments into one that tells them apart."""
+    check_reads_texts(model)
     arrays = _fields(name, batch, fields)
     _check_texts(model, name, {"ids": arrays["ids"]})
     segments = arrays.pop("segments", None)

@@ -5,14 +5,20 @@ from collections.abc import Callable
 from course_lib.training.arguments import check_positive_or_zero
 
 
-def schedule_of(rate: float | Callable[[int], float]) -> Callable[[int], float]:
+def schedule_of(rate: float | Callable[[int], float] | None, own: float | None = None) -> Callable[[int], float]:
     """A function of the step (0 for the first) that gives the rate, from one, or from a number that stays the same.
+
+    Parameters
+    ----------
+    rate : None is the optimizer's own
+    own : that of the optimizer; None, or 0, is 1e-3
 
     Raises
     ------
     TypeError : neither; for a function, when it is asked for a rate.
     ValueError : a rate that is negative or not finite.
     """
+    rate = own or 1e-3 if rate is None else rate
     if callable(rate):
         return lambda step: check_positive_or_zero(f"the rate at step {step}", rate(step))
     constant = check_positive_or_zero("the rate", rate, ", or a function of the step")

@@ -148,7 +148,7 @@ def test_distillation_is_hintons(library):
 
 
 @pytest.mark.parametrize("mode", [True, False])
-def test_the_teacher_stays_in_evaluation_mode(mode):
+def test_the_teacher_has_no_dropout_and_keeps_its_mode(mode):
     """Its dropout would make the loss another one each time; it keeps no gradient."""
     teacher = tasks.build("torch", "distillation", dataclasses.replace(tasks.CONFIG, dropout=0.5), seed=8)
     teacher.train(mode)
@@ -160,6 +160,7 @@ def test_the_teacher_stays_in_evaluation_mode(mode):
         part.loss.backward()
         losses.append(part.loss.item())
     assert losses[0] == losses[1] and all(weight.grad is None for weight in teacher.parameters())
+    assert teacher.training == mode
 
 
 @pytest.mark.parametrize("task", ["masked_lm", "pretraining"])

@@ -25,6 +25,7 @@ from course_lib.training.arguments import (
     check_lengths,
     check_max_norm,
     check_positive_or_zero,
+    check_problem,
     max_len_of,
     n_classes_of,
 )
@@ -199,11 +200,12 @@ def train(
     Raises
     ------
     ValueError : labels that do not fit the sequences or the classes, no examples, a sequence that is too long, no
-        epochs, a negative rate, weights in float16, or frozen ones alone.
+        epochs, a negative rate, weights of 16 bits, or frozen ones alone.
     TypeError : labels or ids that are not integers, a model that does not classify.
     FloatingPointError : the training diverged.
     """
     check_model(model)
+    check_problem(model)
     sequences = positional("sequences", sequences)
     labels = check_examples(sequences, labels, n_classes_of(model, NO_CLASSIFIERS))
     passes = epochs_of(sequences, epochs, batch_size, seed, model.config.pad_id)

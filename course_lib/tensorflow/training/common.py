@@ -5,10 +5,11 @@ from course_lib.training.arguments import check_parameters
 
 
 def check_model(model) -> None:
-    """Check a model before it is trained; ValueError for weights in float16, or none to train."""
-    remedy = 'build the model with dtype="mixed_float16", which computes in float16 and keeps the weights in float32'
-    weights = model.trainable_variables
-    check_parameters(len(weights), any(weight.dtype == "float16" for weight in weights), remedy)
+    """Check a model before it is trained; ValueError for weights in float16 or bfloat16, or none to train."""
+    if not model.weights:
+        raise ValueError("the model has no weights yet: call it once on a batch, or build it")
+    remedy = 'build the model with dtype="mixed_bfloat16" or "mixed_float16", which keep the weights in float32'
+    check_parameters([weight.dtype for weight in model.trainable_variables], remedy)
 
 
 def check_variables(model, saved: bool) -> None:

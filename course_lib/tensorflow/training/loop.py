@@ -30,7 +30,7 @@ from course_lib.batches.texts import IGNORED
 from course_lib.checks import check_count
 from course_lib.tensorflow.training.common import check_gradients, check_variables
 from course_lib.tensorflow.training.freezing import trained
-from course_lib.tensorflow.training.optimizers import adam, check_optimizer, described, ready, set_rate
+from course_lib.tensorflow.training.optimizers import adam, check_optimizer, described, own_rate, ready, set_rate
 from course_lib.tensorflow.training.snapshots import restore, seeded, set_weights, snapshot, weights_of
 from course_lib.training.arguments import check_limit, check_max_norm, check_validation, settings_of
 from course_lib.training.bar import Bar
@@ -48,7 +48,7 @@ def train(
     batches: Callable[[int], Sequence],
     objective: Objective,
     validation: Sequence | None = None,
-    rate: float | Callable[[int], float] = 1e-3,
+    rate: float | Callable[[int], float] | None = None,
     optimizer=None,
     max_norm: float | None = None,
     accumulate: int = 1,
@@ -77,14 +77,16 @@ def train(
     batches : epoch (from 0) -> its batches, a sequence of what the objective reads; or what has such a method `epoch`
     objective : one of `training.objectives`, or an `Objective` of your own
     validation : held-out batches of the same kind; decide over the best weights and when patience is over
-    rate : a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
-    optimizer : of the model's weights, such as `optimizers.adamw(model)`; None is `optimizers.adam(model)`
+    rate : a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`; None is the
+        optimizer's own, or 1e-3 for one of the course
+    optimizer : of all weights that are not frozen, such as `optimizers.adamw(model)`; None is `optimizers.adam(model)`
     max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
     accumulate : batches whose gradients make one update, each weighted by how many predictions it counts, so that n
         small ones give the update of one large one, but for `contrastive`, which tells each text from those of its
         batch alone; the last update of an epoch may have fewer
     epochs, steps, seconds : limits, epochs and steps whole; whichever comes first. Validation and saving take no time
-    validate_every : updates between two validations; None validates at the end of each epoch
+    validate_every : updates between two validations; None validates at the end of each epoch. The end of a training is
+        validated, too, so that one that goes on with higher limits may have a better best than one that had them
     patience : validations without a better one until training stops; None never stops early
     checkpoint : a folder to save to and resume from
     save_every : seconds between two times of saving; infinity saves at the end alone
@@ -102,8 +104,8 @@ def train(
     Raises
     ------
     ValueError : no limit, a limit that is not positive, an epoch without batches, a batch or held-out data that the
-        objective refuses, weights in float16, frozen ones alone, or one that no gradient reaches; an optimizer of
-        another model, or with a schedule; a LoRA together with a `checkpoint`.
+        objective refuses, weights of 16 bits, frozen ones alone, or one that no gradient reaches; an optimizer of
+        another model, of a part of its weights, or with a schedule; a LoRA together with a `checkpoint`.
     TypeError : what is no objective, no optimizer, or no batch.
     CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
         included), or other frozen parameters.
@@ -115,12 +117,13 @@ def train(
     check_limit("validate_every", validate_every)
     check_count("accumulate", accumulate)
     check_optimizer(model, optimizer)
+    own = own_rate(optimizer)
     pad_id = objective.pad_id(model)
     held_out = check_validation(validation, objective, model, patience)
     settings = settings_of(model) | {"pad_id": pad_id, "dtype": model.dtype_policy.name, "clock": clock}
     settings |= {"objective": objective.name, "optimizer": described(optimizer), "accumulate": accumulate}
     settings |= objective.settings | {"max_norm": max_norm, "seed": seed, VALIDATION: held_out}
-    rate_at = schedule_of(rate)
+    rate_at = schedule_of(rate, own)
     run = Run(batches, Limits(epochs, steps, seconds, patience), clock, pad_id, accumulate)
     saving = Saving(checkpoint, save_every, settings, trained(model), rate_at)
     optimizer = adam(model) if optimizer is None else ready(model, optimizer)
@@ -133,7 +136,7 @@ def train(
             restore(model, optimizer, random_state, saved)
         try:
             for batches in run.updates():  # until a limit is reached
-                updates = [objective.update(model, name, batch) for name, batch in batches]
+                updates = objective.updates(model, batches)
                 set_rate(optimizer, rate_at(run.step))
                 loss = train_step(updates)
                 run.record(loss, sum(update.counts[0] for update in updates))
@@ -193,6 +196,8 @@ class TrainStep:
             if weights is not None:
                 losses = [loss * tf.cast(weights[i], loss.dtype) for i, loss in enumerate(losses)]
             loss = tf.add_n(losses)
+            for more in self.model.losses:  # of its regularizers
+                loss += tf.cast(more * (1.0 if weights is None else tf.cast(weights[0], more.dtype)), loss.dtype)
             scaled = self.optimizer.scale_loss(loss)  # by 1, unless the model computes in float16
         gradients = check_gradients(self.variables, tape.gradient(scaled, [v.value for v in self.variables]))
         # an embedding's gradient comes as a list of rows, in which a row may stand twice: summed before its norm

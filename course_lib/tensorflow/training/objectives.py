@@ -1,6 +1,7 @@
 """What the trainings of the course minimise, in TensorFlow: each knows its batch and how a model is called.
 
-Labels that do not count are IGNORED (-100). Where a model reads text, padding is hidden: `model(ids, mask=...)`.
+Labels that do not count are IGNORED (-100). Where a model reads text, padding is hidden: `model(ids, mask=...)`. The
+model names `mask` in its call, and has a `pad_id` of its own or in its config; None says that no text is padded.
 """
 
 from functools import partial
@@ -14,7 +15,7 @@ from course_lib.tensorflow.masks import padding_mask
 from course_lib.tensorflow.state import get_state
 from course_lib.training import reading
 from course_lib.training.arguments import number, takes
-from course_lib.training.objective import Objective, Part, check_fits, field_of, of_both
+from course_lib.training.objective import Objective, Part, check_fits, field_of, needs_no_labels, of_both
 from course_lib.training.teacher_forcing import pad_id_of
 
 
@@ -28,19 +29,21 @@ def translation(smoothing: float = 0.1) -> Objective:
     smoothing : of the labels, as for `cross_entropy`
     """
 
-    def losses(model, source, inputs, labels, training=False):
-        labels = tf.where(labels == pad_id_of(model), tf.cast(IGNORED, labels.dtype), labels)
-        return [smoothed(model(source, inputs, training=training).logits, labels, smoothing)]
-
     return Objective(
         "translation",
         reading.pairs,
-        losses,
+        partial(translation_losses, smoothing=smoothing),
         settings={"smoothing": number("smoothing", smoothing)},
         pad_id=pad_id_of,
         counted="target token besides padding",
         check_held_out=reading.check_held_out_pairs,
     )
+
+
+def translation_losses(model, source, inputs, labels, smoothing, training=False):
+    """The losses of `translation` for one batch."""
+    labels = tf.where(labels == pad_id_of(model), tf.cast(IGNORED, labels.dtype), labels)
+    return [smoothed(model(source, inputs, training=training).logits, labels, smoothing)]
 
 
 def next_token(smoothing: float = 0.0) -> Objective:
@@ -50,11 +53,14 @@ def next_token(smoothing: float = 0.0) -> Objective:
     is not learned.
     """
 
-    def losses(model, ids, labels, training=False):
-        return [smoothed(field_of(model(ids, training=training), "logits", model), labels, smoothing)]
-
     settings = {"smoothing": number("smoothing", smoothing)}
+    losses = partial(next_token_losses, smoothing=smoothing)
     return Objective("next_token", reading.sequences, losses, settings=settings, pad_id=reading.padding_of)
+
+
+def next_token_losses(model, ids, labels, smoothing, training=False):
+    """The losses of `next_token` for one batch."""
+    return [smoothed(field_of(model(ids, training=training), "logits", model), labels, smoothing)]
 
 
 def classification() -> Objective:
@@ -63,10 +69,12 @@ def classification() -> Objective:
     Batches: `TextBatch`; `model(ids, mask=, segments=).logits` (B, n_classes).
     """
 
-    def losses(model, ids, labels, segments=None, training=False):
-        return [scored(field_of(called(model, ids, segments, training=training), "logits", model), labels)]
+    return Objective("classification", reading.texts, classification_losses, pad_id=reading.padding_of)
 
-    return Objective("classification", reading.texts, losses, pad_id=reading.padding_of)
+
+def classification_losses(model, ids, labels, segments=None, training=False):
+    """The losses of `classification` for one batch."""
+    return [scored(field_of(called(model, ids, segments, training=training), "logits", model), labels)]
 
 
 def token_labels() -> Objective:
@@ -75,10 +83,12 @@ def token_labels() -> Objective:
     Batches: `TokenBatch`; `model(ids, mask=).logits` (B, T, n_classes).
     """
 
-    def losses(model, ids, labels, training=False):
-        return [scored(field_of(called(model, ids, training=training), "logits", model), labels)]
+    return Objective("token_labels", reading.tokens, token_losses, pad_id=reading.padding_of)
 
-    return Objective("token_labels", reading.tokens, losses, pad_id=reading.padding_of)
+
+def token_losses(model, ids, labels, training=False):
+    """The losses of `token_labels` for one batch."""
+    return [scored(field_of(called(model, ids, training=training), "logits", model), labels)]
 
 
 def spans() -> Objective:
@@ -89,15 +99,17 @@ def spans() -> Objective:
     and ends alike.
     """
 
-    def losses(model, ids, starts, ends, segments=None, training=False):
-        output = called(model, ids, segments, training=training)
-        logits = tf.concat([field_of(output, f"{side}_logits", model) for side in ("start", "end")], 0)  # (2 B, T)
-        logits, pad_id = at_least_float32(logits), reading.padding_of(model)
-        if pad_id is not None:
-            logits = tf.where(tf.tile(ids == pad_id, (2, 1)), logits.dtype.min, logits)
-        return [scored(logits, tf.concat([starts, ends], 0))]
+    return Objective("spans", reading.spans, span_losses, pad_id=reading.padding_of, counted="start or end")
 
-    return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="start or end")
+
+def span_losses(model, ids, starts, ends, segments=None, training=False):
+    """The losses of `spans` for one batch."""
+    output = called(model, ids, segments, training=training)
+    logits = tf.concat([field_of(output, f"{side}_logits", model) for side in ("start", "end")], 0)  # (2 B, T)
+    logits, pad_id = at_least_float32(logits), reading.padding_of(model)
+    if pad_id is not None:
+        logits = tf.where(tf.tile(ids == pad_id, (2, 1)), logits.dtype.min, logits)
+    return [scored(logits, tf.concat([starts, ends], 0))]
 
 
 def masked_lm(blanks_only: bool = True) -> Objective:
@@ -112,10 +124,13 @@ def masked_lm(blanks_only: bool = True) -> Objective:
         which must know all shapes
     """
 
-    def losses(model, ids, labels, training=False):
-        return [scored(*blanks(model, "logits", ids, labels, blanks_only=blanks_only, training=training)[:2])]
-
+    losses = partial(masked_losses, blanks_only=blanks_only)
     return Objective("masked_lm", reading.masked, losses, pad_id=reading.padding_of, counted="blank")
+
+
+def masked_losses(model, ids, labels, blanks_only, training=False):
+    """The losses of `masked_lm` for one batch."""
+    return [scored(*blanks(model, "logits", ids, labels, blanks_only=blanks_only, training=training)[:2])]
 
 
 def pretraining(blanks_only: bool = True) -> Objective:
@@ -129,13 +144,16 @@ def pretraining(blanks_only: bool = True) -> Objective:
     blanks_only : as for `masked_lm`
     """
 
-    def losses(model, ids, labels, follows, segments=None, training=False):
-        logits, labels, output = blanks(model, "masked_logits", ids, labels, segments, blanks_only, training=training)
-        is_other = tf.where(follows == IGNORED, follows, 1 - follows)
-        return [scored(logits, labels), scored(field_of(output, "next_logits", model), is_other)]
-
     parts = ("masked", "next")
+    losses = partial(pretraining_losses, blanks_only=blanks_only)
     return Objective("pretraining", reading.pretraining, losses, parts, pad_id=reading.padding_of, counted="blank")
+
+
+def pretraining_losses(model, ids, labels, follows, blanks_only, segments=None, training=False):
+    """The losses of `pretraining` for one batch."""
+    logits, labels, output = blanks(model, "masked_logits", ids, labels, segments, blanks_only, training=training)
+    is_other = tf.where(follows == IGNORED, follows, 1 - follows)
+    return [scored(logits, labels), scored(field_of(output, "next_logits", model), is_other)]
 
 
 def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
@@ -158,17 +176,20 @@ def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
     if not number("scale", scale) > 0:
         raise ValueError(f"scale must be positive, got {scale}")
 
-    def losses(model, first, second, training=False):
-        first, second = (unit(mean_vector(model, ids, training)) for ids in (first, second))
-        logits = scale * tf.matmul(first, second, transpose_b=True)  # (B, B)
-        labels = tf.range(tf.shape(logits, out_type=tf.int64)[0])
-        if symmetric:
-            logits, labels = tf.concat([logits, tf.transpose(logits)], 0), tf.concat([labels, labels], 0)
-        return [scored(logits, labels)]
-
     settings = {"scale": scale, "symmetric": symmetric}
     read = partial(reading.contrastive, directions=1 + symmetric)
+    losses = partial(contrastive_losses, scale=scale, symmetric=symmetric)
     return Objective("contrastive", read, losses, settings=settings, pad_id=reading.padding_of)
+
+
+def contrastive_losses(model, first, second, scale, symmetric, training=False):
+    """The losses of `contrastive` for one batch."""
+    first, second = (unit(mean_vector(model, ids, training)) for ids in (first, second))
+    logits = scale * tf.matmul(first, second, transpose_b=True)  # (B, B)
+    labels = tf.range(tf.shape(logits, out_type=tf.int64)[0])
+    if symmetric:
+        logits, labels = tf.concat([logits, tf.transpose(logits)], 0), tf.concat([labels, labels], 0)
+    return [scored(logits, labels)]
 
 
 def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objective: Objective | None = None):
@@ -181,29 +202,34 @@ def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objectiv
     ----------
     teacher : a model of the same task and the same classes
     temperature : what both models' logits are divided by
-    alpha : the share of the teacher, in [0, 1]
+    alpha : the share of the teacher, in [0, 1]; with 1, `classification` needs no labels: IGNORED ones count as well
     objective : of the labels, `classification()` when None, or `masked_lm()`; one of a single part
 
     Raises
     ------
-    ValueError : a temperature that is not positive, an alpha outside [0, 1].
+    ValueError : a temperature that is not positive, an alpha outside [0, 1]; for a batch, models of different padding.
     TypeError : an objective of several parts.
     """
     objective = classification() if objective is None else objective
+    settings = {"temperature": temperature, "alpha": alpha}
+    losses = partial(distillation_losses, objective=objective, teacher=teacher, **settings)
+    return objective.distilled(losses, teacher, get_state(teacher), **settings)
 
-    def losses(model, training=False, **arrays):
-        own, theirs = of_both(arrays)
-        (hard,) = objective.losses(model, training=training, **own)
-        (said,) = objective.losses(teacher, training=False, **theirs)
-        check_fits(said.logits.shape, hard.logits.shape, "teacher's logits", "student's")
-        log_p, log_q = (tf.nn.log_softmax(tempered(part.logits, temperature)) for part in (said, hard))
-        log_p = tf.stop_gradient(log_p)
-        divergences = tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), -1)  # (...)
-        divergences = tf.where(hard.labels != IGNORED, divergences, tf.zeros((), divergences.dtype))
-        divergence = tf.reduce_sum(divergences) / tf.cast(tf.maximum(hard.n, 1), divergences.dtype)
-        return [hard._replace(loss=alpha * temperature**2 * divergence + (1 - alpha) * hard.loss)]
 
-    return objective.distilled(losses, teacher, get_state(teacher), temperature, alpha)
+def distillation_losses(model, objective, teacher, temperature, alpha, training=False, **arrays):
+    """The losses of `distillation` for one batch."""
+    own, theirs = of_both(arrays)
+    (hard,) = objective.losses(model, training=training, **own)
+    (said,) = objective.losses(teacher, training=False, **theirs)
+    check_fits(said.logits.shape, hard.logits.shape, "teacher's logits", "student's")
+    log_p, log_q = (tf.nn.log_softmax(tempered(part.logits, temperature)) for part in (said, hard))
+    log_p = tf.stop_gradient(log_p)
+    divergences = tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), -1)  # (...)
+    real = (hard.labels != IGNORED) | needs_no_labels(alpha, own)
+    divergences = tf.where(real, divergences, tf.zeros((), divergences.dtype))
+    n = tf.maximum(tf.math.count_nonzero(real), 1)
+    divergence = tf.reduce_sum(divergences) / tf.cast(n, divergences.dtype)
+    return [hard._replace(loss=alpha * temperature**2 * divergence + (1 - alpha) * hard.loss)]
 
 
 def scored(logits, labels) -> Part:

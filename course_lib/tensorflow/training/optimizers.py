@@ -4,7 +4,7 @@ import keras
 
 from course_lib.tensorflow.serialization import serializable
 from course_lib.tensorflow.state import _parameters
-from course_lib.training.arguments import check_positive_or_zero
+from course_lib.training.arguments import check_all_held, check_positive_or_zero
 from course_lib.training.weight_names import scales_of
 
 
@@ -47,8 +47,8 @@ def adam(model):
 def adamw(model, weight_decay: float = 0.01, layer_decay: float = 1.0):
     """AdamW (Loshchilov and Hutter 2019) with beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; a loop sets the rate.
 
-    Weight decay spares everything with a single axis: biases and the parameters of normalisations. Frozen weights
-    stand still. For a model that computes in float16 it scales the loss.
+    Weight decay spares all that is called "bias", and everything with a single axis, such as the parameters of
+    normalisations. Frozen weights stand still. For a model that computes in float16 it scales the loss.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def adamw(model, weight_decay: float = 0.01, layer_decay: float = 1.0):
     scales = scales_of([name for name, _ in named], layer_decay)
     scale_of = {id(v): scale for (_, parts), scale in zip(named, scales, strict=True) for v in parts}
     variables = model.trainable_variables
-    decays = [float(weight_decay) if len(v.shape) > 1 else 0.0 for v in variables]
+    decays = [float(weight_decay) if len(v.shape) > 1 and v.name != "bias" else 0.0 for v in variables]
     return ready(model, LayerwiseAdamW([scale_of[id(v)] for v in variables], decays))
 
 
@@ -77,6 +77,11 @@ def ready(model, optimizer):
     if not optimizer.built:
         optimizer.build(model.trainable_variables)
     return optimizer
+
+
+def own_rate(optimizer) -> float | None:
+    """The rate of an optimizer; 0 before a loop has set that of `adam` or `adamw`, None without one."""
+    return None if optimizer is None else float(optimizer.learning_rate)
 
 
 def set_rate(optimizer, rate: float) -> None:
@@ -103,7 +108,8 @@ def check_optimizer(model, optimizer) -> None:
     Raises
     ------
     TypeError : none of Keras's.
-    ValueError : one of another model's variables, or one whose rate is decided by a schedule of its own.
+    ValueError : one of another model's variables, one that lacks variables which are to be trained, or one whose rate
+        is decided by a schedule of its own.
     """
     if optimizer is None:
         return
@@ -113,6 +119,9 @@ def check_optimizer(model, optimizer) -> None:
     if not hasattr(inner.learning_rate, "assign"):
         raise ValueError("the optimizer has a schedule of its own; give it a number, and the schedule as `rate`")
     own = {id(variable) for variable in model.variables}
-    foreign = sum(id(variable) not in own for variable in inner._trainable_variables) if inner.built else 0
-    if foreign:
+    if not inner.built:
+        return
+    held = {id(variable) for variable in inner._trainable_variables}
+    if foreign := len(held - own):
         raise ValueError(f"the optimizer holds {foreign} weights that the model has not; make it of this model's")
+    check_all_held([variable.path for variable in model.trainable_variables if id(variable) not in held])

@@ -65,7 +65,7 @@ def train(
     Raises
     ------
     ValueError : no limit, a limit that is not positive, an epoch without batches, held-out ids that the model cannot
-        read; weights in float16, frozen ones alone, or one that no gradient reaches; a LoRA together with a
+        read; weights of 16 bits, frozen ones alone, or one that no gradient reaches; a LoRA together with a
         `checkpoint`.
     CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
         included), or other frozen parameters.

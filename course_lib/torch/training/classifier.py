@@ -108,7 +108,7 @@ def train(
     Raises
     ------
     ValueError : labels that do not fit the sequences or the classes, no examples, a sequence that is too long, no
-        epochs, a negative rate, weights in float16, or frozen ones alone.
+        epochs, a negative rate, weights of 16 bits, or frozen ones alone.
     TypeError : labels or ids that are not integers, a model that does not classify.
     FloatingPointError : the training diverged.
     """

@@ -12,13 +12,18 @@ def check_model(model) -> None:
     Raises
     ------
     RuntimeError : inside `torch.no_grad()`, or `torch.inference_mode()`.
-    ValueError : weights in float16, or none to train.
+    ValueError : weights in float16 or bfloat16, or none to train; inside `torch.autocast` in float16.
     """
     if not torch.is_grad_enabled():
         raise RuntimeError("there are no gradients here: train outside of torch.no_grad() and torch.inference_mode()")
-    weights = [weight for weight in model.parameters() if weight.requires_grad]
     remedy = "keep them in float32 (`model.float()`) and train inside `torch.autocast(device, torch.bfloat16)`"
-    check_parameters(len(weights), any(weight.dtype == torch.float16 for weight in weights), remedy)
+    check_parameters([str(weight.dtype) for weight in model.parameters() if weight.requires_grad], remedy)
+    kind = device_of(model).type
+    if torch.is_autocast_enabled(kind) and torch.get_autocast_dtype(kind) == torch.float16:
+        raise ValueError(
+            "gradients in float16 vanish unless the loss is scaled, which this does not do; train inside "
+            "`torch.autocast(device, torch.bfloat16)`"
+        )
 
 
 def named_weights(model) -> dict:

@@ -1,6 +1,7 @@
 """What the trainings of the course minimise, in PyTorch: each knows its batch and how a model is called.
 
-Labels that do not count are IGNORED (-100). Where a model reads text, padding is hidden: `model(ids, mask=...)`.
+Labels that do not count are IGNORED (-100). Where a model reads text, padding is hidden: `model(ids, mask=...)`. The
+model names `mask` in its call, and has a `pad_id` of its own or in its config; None says that no text is padded.
 """
 
 from functools import partial
@@ -12,11 +13,11 @@ from course_lib.batches.texts import IGNORED
 from course_lib.torch.layers import at_least_float32, checked_ids, mean_pool
 from course_lib.torch.losses import cross_entropy
 from course_lib.torch.masks import padding_mask
-from course_lib.torch.modes import without_gradients
+from course_lib.torch.modes import evaluating
 from course_lib.torch.state import get_state
 from course_lib.training import reading
 from course_lib.training.arguments import number, takes
-from course_lib.training.objective import Objective, Part, check_fits, field_of, of_both
+from course_lib.training.objective import Objective, Part, check_fits, field_of, needs_no_labels, of_both
 from course_lib.training.teacher_forcing import pad_id_of
 
 
@@ -30,19 +31,21 @@ def translation(smoothing: float = 0.1) -> Objective:
     smoothing : of the labels, as for `cross_entropy`
     """
 
-    def losses(model, source, inputs, labels):
-        labels = labels.where(labels != pad_id_of(model), IGNORED)
-        return [smoothed(model(source, inputs).logits, labels, smoothing)]
-
     return Objective(
         "translation",
         reading.pairs,
-        losses,
+        partial(translation_losses, smoothing=smoothing),
         settings={"smoothing": number("smoothing", smoothing)},
         pad_id=pad_id_of,
         counted="target token besides padding",
         check_held_out=reading.check_held_out_pairs,
     )
+
+
+def translation_losses(model, source, inputs, labels, smoothing):
+    """The losses of `translation` for one batch."""
+    labels = labels.where(labels != pad_id_of(model), IGNORED)
+    return [smoothed(model(source, inputs).logits, labels, smoothing)]
 
 
 def next_token(smoothing: float = 0.0) -> Objective:
@@ -52,11 +55,14 @@ def next_token(smoothing: float = 0.0) -> Objective:
     is not learned.
     """
 
-    def losses(model, ids, labels):
-        return [smoothed(field_of(model(ids), "logits", model), labels, smoothing)]
-
     settings = {"smoothing": number("smoothing", smoothing)}
+    losses = partial(next_token_losses, smoothing=smoothing)
     return Objective("next_token", reading.sequences, losses, settings=settings, pad_id=reading.padding_of)
+
+
+def next_token_losses(model, ids, labels, smoothing):
+    """The losses of `next_token` for one batch."""
+    return [smoothed(field_of(model(ids), "logits", model), labels, smoothing)]
 
 
 def classification() -> Objective:
@@ -65,10 +71,12 @@ def classification() -> Objective:
     Batches: `TextBatch`; `model(ids, mask=, segments=).logits` (B, n_classes).
     """
 
-    def losses(model, ids, labels, segments=None):
-        return [scored(field_of(called(model, ids, segments), "logits", model), labels)]
+    return Objective("classification", reading.texts, classification_losses, pad_id=reading.padding_of)
 
-    return Objective("classification", reading.texts, losses, pad_id=reading.padding_of)
+
+def classification_losses(model, ids, labels, segments=None):
+    """The losses of `classification` for one batch."""
+    return [scored(field_of(called(model, ids, segments), "logits", model), labels)]
 
 
 def token_labels() -> Objective:
@@ -77,10 +85,12 @@ def token_labels() -> Objective:
     Batches: `TokenBatch`; `model(ids, mask=).logits` (B, T, n_classes).
     """
 
-    def losses(model, ids, labels):
-        return [scored(field_of(called(model, ids), "logits", model), labels)]
+    return Objective("token_labels", reading.tokens, token_losses, pad_id=reading.padding_of)
 
-    return Objective("token_labels", reading.tokens, losses, pad_id=reading.padding_of)
+
+def token_losses(model, ids, labels):
+    """The losses of `token_labels` for one batch."""
+    return [scored(field_of(called(model, ids), "logits", model), labels)]
 
 
 def spans() -> Objective:
@@ -91,15 +101,17 @@ def spans() -> Objective:
     and ends alike.
     """
 
-    def losses(model, ids, starts, ends, segments=None):
-        output = called(model, ids, segments)
-        logits = torch.cat([field_of(output, f"{side}_logits", model) for side in ("start", "end")])  # (2 B, T)
-        logits, pad_id = at_least_float32(logits), reading.padding_of(model)
-        if pad_id is not None:
-            logits = logits.masked_fill((ids == pad_id).repeat(2, 1), torch.finfo(logits.dtype).min)
-        return [scored(logits, torch.cat([starts, ends]))]
+    return Objective("spans", reading.spans, span_losses, pad_id=reading.padding_of, counted="start or end")
 
-    return Objective("spans", reading.spans, losses, pad_id=reading.padding_of, counted="start or end")
+
+def span_losses(model, ids, starts, ends, segments=None):
+    """The losses of `spans` for one batch."""
+    output = called(model, ids, segments)
+    logits = torch.cat([field_of(output, f"{side}_logits", model) for side in ("start", "end")])  # (2 B, T)
+    logits, pad_id = at_least_float32(logits), reading.padding_of(model)
+    if pad_id is not None:
+        logits = logits.masked_fill((ids == pad_id).repeat(2, 1), torch.finfo(logits.dtype).min)
+    return [scored(logits, torch.cat([starts, ends]))]
 
 
 def masked_lm(blanks_only: bool = True) -> Objective:
@@ -114,10 +126,13 @@ def masked_lm(blanks_only: bool = True) -> Objective:
         which must know all shapes
     """
 
-    def losses(model, ids, labels):
-        return [scored(*blanks(model, "logits", ids, labels, blanks_only=blanks_only)[:2])]
-
+    losses = partial(masked_losses, blanks_only=blanks_only)
     return Objective("masked_lm", reading.masked, losses, pad_id=reading.padding_of, counted="blank")
+
+
+def masked_losses(model, ids, labels, blanks_only):
+    """The losses of `masked_lm` for one batch."""
+    return [scored(*blanks(model, "logits", ids, labels, blanks_only=blanks_only)[:2])]
 
 
 def pretraining(blanks_only: bool = True) -> Objective:
@@ -131,13 +146,16 @@ def pretraining(blanks_only: bool = True) -> Objective:
     blanks_only : as for `masked_lm`
     """
 
-    def losses(model, ids, labels, follows, segments=None):
-        logits, labels, output = blanks(model, "masked_logits", ids, labels, segments, blanks_only)
-        is_other = torch.where(follows == IGNORED, IGNORED, 1 - follows)
-        return [scored(logits, labels), scored(field_of(output, "next_logits", model), is_other)]
-
     parts = ("masked", "next")
+    losses = partial(pretraining_losses, blanks_only=blanks_only)
     return Objective("pretraining", reading.pretraining, losses, parts, pad_id=reading.padding_of, counted="blank")
+
+
+def pretraining_losses(model, ids, labels, follows, blanks_only, segments=None):
+    """The losses of `pretraining` for one batch."""
+    logits, labels, output = blanks(model, "masked_logits", ids, labels, segments, blanks_only)
+    is_other = torch.where(follows == IGNORED, IGNORED, 1 - follows)
+    return [scored(logits, labels), scored(field_of(output, "next_logits", model), is_other)]
 
 
 def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
@@ -160,52 +178,57 @@ def contrastive(scale: float = 20.0, symmetric: bool = False) -> Objective:
     if not number("scale", scale) > 0:
         raise ValueError(f"scale must be positive, got {scale}")
 
-    def losses(model, first, second):
-        first, second = (F.normalize(mean_vector(model, ids), dim=-1) for ids in (first, second))
-        logits = scale * first @ second.T  # (B, B)
-        labels = torch.arange(len(logits), device=logits.device)
-        if symmetric:
-            logits, labels = torch.cat([logits, logits.T]), torch.cat([labels, labels])
-        return [scored(logits, labels)]
-
     settings = {"scale": scale, "symmetric": symmetric}
     read = partial(reading.contrastive, directions=1 + symmetric)
+    losses = partial(contrastive_losses, scale=scale, symmetric=symmetric)
     return Objective("contrastive", read, losses, settings=settings, pad_id=reading.padding_of)
+
+
+def contrastive_losses(model, first, second, scale, symmetric):
+    """The losses of `contrastive` for one batch."""
+    first, second = (F.normalize(mean_vector(model, ids), dim=-1) for ids in (first, second))
+    logits = scale * first @ second.T  # (B, B)
+    labels = torch.arange(len(logits), device=logits.device)
+    if symmetric:
+        logits, labels = torch.cat([logits, logits.T]), torch.cat([labels, labels])
+    return [scored(logits, labels)]
 
 
 def distillation(teacher, temperature: float = 2.0, alpha: float = 0.5, objective: Objective | None = None):
     """What a teacher says, besides the labels (Hinton et al. 2015, section 2).
 
     alpha T^2 KL(teacher || student), both at the temperature T, plus (1 - alpha) times the loss of the objective. The
-    teacher's weights stay as they are; it is set to evaluation mode, and left so.
+    teacher's weights stay as they are, and it has no dropout.
 
     Parameters
     ----------
     teacher : a model of the same task and the same classes
     temperature : what both models' logits are divided by
-    alpha : the share of the teacher, in [0, 1]
+    alpha : the share of the teacher, in [0, 1]; with 1, `classification` needs no labels: IGNORED ones count as well
     objective : of the labels, `classification()` when None, or `masked_lm()`; one of a single part
 
     Raises
     ------
-    ValueError : a temperature that is not positive, an alpha outside [0, 1].
+    ValueError : a temperature that is not positive, an alpha outside [0, 1]; for a batch, models of different padding.
     TypeError : an objective of several parts.
     """
     objective = classification() if objective is None else objective
+    settings = {"temperature": temperature, "alpha": alpha}
+    losses = partial(distillation_losses, objective=objective, teacher=teacher, **settings)
+    return objective.distilled(losses, teacher, get_state(teacher), **settings)
 
-    def losses(model, **arrays):
-        teacher.eval()
-        own, theirs = of_both(arrays)
-        (hard,) = objective.losses(model, **own)
-        with without_gradients():
-            (said,) = objective.losses(teacher, **theirs)
-        check_fits(said.logits.shape, hard.logits.shape, "teacher's logits", "student's")
-        real = hard.labels != IGNORED
-        log_p, log_q = (F.log_softmax(tempered(part.logits, temperature), -1)[real] for part in (said, hard))  # (N, C)
-        divergence = (log_p.exp() * (log_p - log_q)).sum() / hard.n.clamp(min=1)
-        return [hard._replace(loss=alpha * temperature**2 * divergence + (1 - alpha) * hard.loss)]
 
-    return objective.distilled(losses, teacher, get_state(teacher), temperature, alpha)
+def distillation_losses(model, objective, teacher, temperature, alpha, **arrays):
+    """The losses of `distillation` for one batch."""
+    own, theirs = of_both(arrays)
+    (hard,) = objective.losses(model, **own)
+    with evaluating(teacher):
+        (said,) = objective.losses(teacher, **theirs)
+    check_fits(said.logits.shape, hard.logits.shape, "teacher's logits", "student's")
+    real = (hard.labels != IGNORED) | needs_no_labels(alpha, own)
+    log_p, log_q = (F.log_softmax(tempered(part.logits, temperature), -1)[real] for part in (said, hard))  # (N, C)
+    divergence = (log_p.exp() * (log_p - log_q)).sum() / real.sum().clamp(min=1)
+    return [hard._replace(loss=alpha * temperature**2 * divergence + (1 - alpha) * hard.loss)]
 
 
 def scored(logits, labels) -> Part:

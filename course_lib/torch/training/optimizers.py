@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.torch.training.common import named_weights, recasting
-from course_lib.training.arguments import check_positive_or_zero
+from course_lib.training.arguments import check_all_held, check_positive_or_zero
 from course_lib.training.weight_names import scales_of
 
 
@@ -40,6 +40,20 @@ def adamw(model, weight_decay: float = 0.01, layer_decay: float = 1.0):
     return recasting(torch.optim.AdamW(groups, lr=0.0, fused=True))
 
 
+def own_rate(optimizer) -> float | None:
+    """The rate of an optimizer's fastest group; 0 before a loop has set that of `adam` or `adamw`, None without one.
+
+    Groups of other rates get a `scale`, their share of it, which `set_rate` keeps.
+    """
+    if optimizer is None:
+        return None
+    rates = [float(group["lr"]) / (group.get("scale") or 1.0) for group in optimizer.param_groups]
+    if len(set(rates)) > 1:
+        for group in optimizer.param_groups:
+            group.setdefault("scale", float(group["lr"]) / max(rates))
+    return max(rates)
+
+
 def set_rate(optimizer, rate: float) -> None:
     """Set the rate of an optimizer: that of a group with a `scale` is `scale` times it."""
     for group in optimizer.param_groups:
@@ -64,13 +78,15 @@ def check_optimizer(model, optimizer) -> None:
     Raises
     ------
     TypeError : none of PyTorch's.
-    ValueError : one of another model's weights.
+    ValueError : one of another model's weights, or one that lacks weights which are to be trained.
     """
     if optimizer is None:
         return
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise TypeError(f"optimizer must be one of PyTorch's, such as `adamw(model)`; got {type(optimizer).__name__}")
     own = {id(weight) for weight in model.parameters()}
-    foreign = sum(id(weight) not in own for group in optimizer.param_groups for weight in group["params"])
+    held = [id(weight) for group in optimizer.param_groups for weight in group["params"]]
+    foreign = sum(weight not in own for weight in held)
     if foreign:
         raise ValueError(f"the optimizer holds {foreign} weights that the model has not; make it of this model's")
+    check_all_held([name for name, w in named_weights(model).items() if w.requires_grad and id(w) not in set(held)])

@@ -61,7 +61,7 @@ def train(
     Raises
     ------
     ValueError : no limit, a limit that is not positive, an epoch without batches, held-out ids that the model cannot
-        read, weights in float16, or frozen ones alone.
+        read, weights of 16 bits, or frozen ones alone.
     CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
         included), or other frozen parameters.
     FloatingPointError : the training diverged.
