@@ -126,10 +126,13 @@ def write_squad(questions: Questions, path: str | Path, version: str = "v2.0") -
 
     Raises
     ------
+    TypeError : what is no Questions, such as a path that comes first.
     ValueError : another version, or a question without an answer for 1.1.
     OSError : the file could not be written.
     """
     check_choice("version", version, tuple(CORPORA.values()))
+    if not isinstance(questions, Questions):
+        raise TypeError(f"write_squad takes Questions and then a path; got {type(questions).__name__} first")
     data: list[dict] = []
     for key, title, question, context, answers, starts in zip(*questions[:6], strict=True):
         entry = {"id": key, "question": question}

@@ -127,6 +127,8 @@ def test_version_1_1_has_no_question_without_an_answer(tmp_path):
         write_squad(found, tmp_path / "x.json", "1.1")
     with pytest.raises(ValueError, match="version must be one of '1.1', 'v2.0'"):
         write_squad(found, tmp_path / "x.json", "2")
+    with pytest.raises(TypeError, match="takes Questions and then a path; got str first"):
+        write_squad("x.json", found)
     assert not (tmp_path / "x.json").exists()
 
 

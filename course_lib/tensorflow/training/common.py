@@ -17,7 +17,7 @@ def check_variables(model, saved: bool) -> None:
 
     Raises
     ------
-    ValueError : weights in float16, or none to train; a LoRA in a training that is saved.
+    ValueError : weights of 16 bits, or none to train; a LoRA in a training that is saved.
     """
     check_model(model)
     known = {id(variable) for _, variable, _ in _parameters(model)}

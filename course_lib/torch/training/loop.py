@@ -76,7 +76,7 @@ def train(
 
     Parameters
     ----------
-    model : what the objective calls
+    model : what the objective calls; for texts, its call names `mask`, and it or its config has a `pad_id`
     batches : epoch (from 0) -> its batches, a sequence of what the objective reads; or what has such a method `epoch`
     objective : one of `training.objectives`, or an `Objective` of your own
     validation : held-out batches of the same kind; decide over the best weights and when patience is over
