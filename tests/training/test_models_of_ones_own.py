@@ -247,7 +247,7 @@ class Blocks(keras.layers.Layer):
 class Stack(keras.Model):
     """A classifier as one writes it with Keras: its weights come with the first call."""
 
-    pad_id = 1
+    pad_id, supports_masking = 1, True  # Keras warns of the mask that is given here, too
 
     def __init__(self, penalty=0.0):
         super().__init__()
