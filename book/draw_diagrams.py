@@ -650,51 +650,6 @@ def activation_patching() -> Diagram:
 
 
 @drawn
-def bert_input() -> Diagram:
-    d = Diagram(
-        520, 430,
-        "What BERT reads and what is put on it. Each token is the sum of three embeddings: its word's, its segment's "
-        "and its position's; the mask hides padding. The first vector goes through the pooler to a classifier; the "
-        "others serve for tags, for masked words, and for the start and end of a span.",
-    )  # fmt: skip
-    tokens = ("[CLS]", "who", "won", "[SEP]", "[MASK]", "won", "[SEP]", "[PAD]")
-    left, step = 64, 57
-    rows = (
-        ("token", tokens),
-        ("segment", "AAAABBBA"),
-        ("position", "01234567"),
-    )
-    for r, (name, entries) in enumerate(rows):
-        y = 292 + 48 * r
-        d.text(2, y + 15, name, 13, anchor="start")
-        for i, entry in enumerate(entries):
-            d.box(left + step * i, y, step - 4, 30, entry, size=13 if r == 0 else 14, learned=True)
-            if r < 2:
-                d.text(left + step * i + 26, y + 39, "+", 15)
-    d.text(2, 242, "mask", 13, anchor="start")
-    encoder = d.box(left, 170, step * 8 - 4, 38, "encoder: N layers of self-attention", learned=True)
-    for i in range(8):
-        x = left + step * i
-        hidden = i == 7
-        d.cells(x + 17, 234, [[None if hidden else 0.75]], 20, "plain")
-        d.arrow((x + 26, 291), (x + 26, 256), head=False)
-        d.arrow((x + 26, 233), (x + 26, 210), dashed=hidden)
-        if not hidden:
-            d.box(x, 118, step - 4, 28, f"h_{i}_", colour="out", size=14)
-            d.arrow((x + 26, encoder.y), (x + 26, 147), colour="out")
-    pooler = d.box(left - 60, 46, 113, 38, "pooler", "→ classes", learned=True)
-    d.arrow((left + 26, 117), (left + 26, pooler.bottom[1] + 1), colour="out")
-    d.curve(f"M {left + step} 104 L {left + step * 7 - 4} 104", "out")
-    each = d.box(132, 46, 178, 38, "a linear layer each", "→ tag, masked word", learned=True)
-    span = d.box(326, 46, 188, 38, "two scores each", "→ start and end of a span", learned=True)
-    d.arrow((each.bottom[0], 104), (each.bottom[0], 85), colour="out")
-    d.arrow((span.bottom[0], 104), (span.bottom[0], 85), colour="out")
-    d.text(2, 18, "one of three heads, for one of three tasks", 14, anchor="start", bold=True)
-
-    return d
-
-
-@drawn
 def pretraining() -> Diagram:
     d = Diagram(
         520, 508,
@@ -829,31 +784,48 @@ def probe() -> Diagram:
 @drawn
 def fine_tuning() -> Diagram:
     d = Diagram(
-        520, 392,
-        "Feature extraction against fine-tuning. In both, the encoder makes one vector of a text, that of the first "
-        "token or the mean, and a new classifier reads it. In feature extraction the gradient stops at the classifier "
-        "and the encoder stays frozen. In fine-tuning it goes all the way down.",
+        520, 404,
+        "Three ways to tune one model. The mean of the tokens' vectors is that of the text, and a new classifier "
+        "reads it. Frozen: the gradient stops at the classifier. Fine-tuned: it goes all the way down, and every "
+        "weight moves. LoRA: it goes as far, and moves only two narrow matrices, A and B, beside each frozen "
+        "matrix W.",
     )  # fmt: skip
-    for panel, title in enumerate(("feature extraction", "fine-tuning")):
-        left, frozen = 8 + 252 * panel, panel == 0
-        d.text(left + 80, 16, title, bold=True)
-        state = "frozen" if frozen else "learns"
-        loss = d.box(left, 40, 160, 36, "loss", colour="warn")
-        classifier = d.box(left, 108, 160, 44, "classifier", "new: learns", "out", learned=True)
-        vector = d.box(left, 184, 160, 44, "one vector", "[CLS], or the mean")
-        encoder = d.box(left, 260, 160, 44, "encoder, N layers", state, learned=not frozen, dashed=frozen)
-        words = d.box(left, 336, 160, 44, "embeddings", state, learned=not frozen, dashed=frozen)
-        for below, above in ((words, encoder), (encoder, vector), (vector, classifier), (classifier, loss)):
+    for panel, title in enumerate(("frozen", "fine-tuned", "LoRA")):
+        left, tuned = 4 + 178 * panel, panel == 1
+        d.text(left + 62, 16, title, bold=True)
+        state = "learns" if tuned else "frozen"
+        loss = d.box(left, 36, 124, 34, "loss", colour="warn")
+        classifier = d.box(left, 100, 124, 44, "classifier", "new: learns", "out", learned=True)
+        vector = d.box(left, 176, 124, 44, "mean", "(384,)")
+        height = 84 if panel == 2 else 44
+        encoder = d.box(left, 252, 124, height, "", learned=tuned, dashed=not tuned)
+        middle = left + 62
+        if panel == 2:
+            d.text(middle, 268, "6 layers", 14)
+            d.box(left + 8, 282, 46, 46, "W", "frozen", dashed=True)
+            d.text(left + 64, 306, "+", 15)
+            d.box(left + 74, 282, 14, 46, "B", learned=True, colour="out", size=13)
+            d.box(left + 92, 298, 26, 14, "A", learned=True, colour="out", size=13)
+        else:
+            d.text(middle, 268, "6 layers", 14)
+            d.text(middle, 286, state, 13, muted=True)
+        words = d.box(left, 356, 124, 44, "embeddings", state, learned=tuned, dashed=not tuned)
+        for below, above, shape in (
+            (words, encoder, ""),
+            (encoder, vector, "(T, 384)"),
+            (vector, classifier, ""),
+            (classifier, loss, ""),
+        ):
             d.arrow(below.top, above.bottom)
-        x = left + 186
-        ends = (classifier,) if frozen else (classifier, encoder, words)
-        d.curve(f"M {left + 160} 58 L {x - 8} 58 Q {x} 58 {x} 66", "warn", dashed=True, width=2.4)
-        d.arrow((x, 66), (x, ends[-1].right[1]), ends[-1].right, colour="warn", dashed=True, width=2.4)
+            if shape:
+                d.text(middle + 6, (below.top[1] + above.bottom[1]) / 2, shape, 13, anchor="start", muted=True)
+        x = left + 142
+        ends = (classifier,) if panel == 0 else (classifier, encoder, words) if tuned else (classifier, encoder)
+        d.curve(f"M {left + 124} 53 L {x - 8} 53 Q {x} 53 {x} 61", "warn", dashed=True, width=2.4)
+        d.arrow((x, 61), (x, ends[-1].right[1]), ends[-1].right, colour="warn", dashed=True, width=2.4)
         for end in ends[:-1]:
             d.arrow((x, end.right[1]), end.right, colour="warn", dashed=True, width=2.4)
-        d.text(x + 8, 92, "gradient", 13, anchor="start")
-        if frozen:
-            d.text(x - 18, 156, "stops here", 13, anchor="start", muted=True)
+    d.text(148, 161, "stops here", 13, anchor="end", muted=True)
     return d
 
 

@@ -19,6 +19,7 @@ from notebooks.experiments import (
     exact_search,
     fine_tuning,
     first_symbol,
+    long_reviews,
     parts,
     positions,
     pretrain_bert,
@@ -35,12 +36,13 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
-CHOSEN = ("peak", "tokens", "rate")  # by a run, where its settings leave them open
+CHOSEN = ("peak", "tokens", "rate", "epochs", "lr")  # by a run, where its settings leave them open
 MODULES = [
     rnn_attention,
     ablations,
     exact_search,
     fine_tuning,
+    long_reviews,
     recurrence,
     first_symbol,
     score_scale,
@@ -98,6 +100,18 @@ def test_what_was_chosen_is_what_the_trials_say(module):
         else:
             peak, tokens = module.chosen(module.trials_of(run), record)
         assert tuple(record.read()[name][key] for key in ("peak", "tokens")) == (peak, tokens), name
+
+
+def test_what_a_fine_tuning_was_given_is_what_its_trials_say():
+    record = fine_tuning.EXPERIMENT.record
+    for name, figures in record.read().items():
+        run = fine_tuning.chosen(fine_tuning.RUNS[name], record)
+        assert (figures["epochs"], figures["lr"]) == (run.epochs, run.lr), name
+        if not run.is_trial:
+            right = fine_tuning.rights(figures)
+            assert round(float(right.mean()), 4) == figures["accuracy"][0], name
+            assert sum(n for n, _, _ in figures["calibration"]) == len(right) == fine_tuning.TEST[run.corpus], name
+            assert sum(hits for *_, hits in figures["calibration"]) == right.sum(), name
 
 
 def test_the_rates_of_the_recurrences_are_what_their_trials_say():
@@ -195,7 +209,7 @@ def test_the_commands_and_files_that_are_named_are_there():
     commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
     assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
     files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
-    assert len(files) == 6 and [path for path in files if not path.exists()] == []
+    assert len(files) == 5 and [path for path in files if not path.exists()] == []
 
 
 @EXPERIMENTS

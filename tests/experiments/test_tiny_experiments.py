@@ -16,6 +16,7 @@ from notebooks.experiments import (
     exact_search,
     fine_tuning,
     first_symbol,
+    long_reviews,
     parts,
     positions,
     pretrain_bert,
@@ -151,13 +152,73 @@ def test_a_rate_with_and_without_warm_up():
     assert warm[99:] == cold[99:] and warm[399] == pytest.approx(5e-4)
 
 
-@pytest.mark.parametrize("changes", [{"start": "scratch"}, {"cut": "both"}])
-def test_a_fine_tuning(tmp_path, monkeypatch, changes):
-    run = fine_tuning.Run("rotten-tomatoes", 20, 16)._replace(**changes)
-    monkeypatch.setattr(fine_tuning, "HELD_OUT", 4)
+@pytest.fixture
+def few_sentences(monkeypatch):
+    """The reviews of a fine-tuning cut to some dozens."""
+    monkeypatch.setattr(fine_tuning, "POOL", 60)
+    monkeypatch.setattr(fine_tuning, "VALIDATION", 8)
+    monkeypatch.setattr(fine_tuning, "TEST", {"rotten-tomatoes": 16})
+    for cached in (fine_tuning.prepared, fine_tuning.vectors):
+        cached.cache_clear()
+    yield
+    for cached in (fine_tuning.prepared, fine_tuning.vectors):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize("arm", ["mean", "first", "lora", "layers", "scratch", "keras", "frozen", "tfidf", "trainer"])
+def test_a_fine_tuning(few_sentences, tmp_path, monkeypatch, arm):
+    if arm == "trainer":
+        pytest.importorskip("accelerate")
+    counted = arm in fine_tuning.COUNTED
+    precision = "float32" if arm == "keras" else "bfloat16"
+    source = "mean" if arm == "keras" else arm
+    trials = [] if counted else fine_tuning.trials(source, 32, (1, 1e-4), (1, 1e-5))
+    told = fine_tuning.Run(arm, 32, seed=1, precision=precision)
+    runs = {run.name: run for run in (*trials, told)}
+    monkeypatch.setattr(fine_tuning, "RUNS", runs)
+    monkeypatch.setattr(fine_tuning, "EXPERIMENT", replace(fine_tuning.EXPERIMENT, runs=runs))
+    found = made(fine_tuning, tmp_path)
+    assert list(found) == list(runs)
+    before = fine_tuning.EXPERIMENT.record.read()
+    figures = found[told.name]
+    assert figures.keys() == before["mean 2000 seed=1"].keys()
+    if not counted:
+        assert found[trials[0].name].keys() == before["mean 2000 epochs=1 lr=0.0001 seed=0"].keys()
+        best = max((found[t.name] for t in trials), key=lambda f: (f["validation"], -f["nll"]))
+        assert (figures["epochs"], figures["lr"]) == (best["epochs"], best["lr"])
+    right = fine_tuning.rights(figures)
+    assert right.shape == (16,) and right.mean() == pytest.approx(figures["accuracy"][0], abs=1e-4)
+
+
+def test_a_fine_tuning_waits_for_its_trials(few_sentences, tmp_path, monkeypatch, capsys):
+    run = fine_tuning.Run("mean", 2000, seed=1)
     monkeypatch.setattr(fine_tuning, "EXPERIMENT", replace(fine_tuning.EXPERIMENT, runs={run.name: run}))
-    found = made(fine_tuning, tmp_path)[run.name]
-    recorded = fine_tuning.Record.of(fine_tuning.__file__).read()
+    experiment = replace(fine_tuning.EXPERIMENT, record=Record(tmp_path / "tiny.json"))
+    assert main(experiment, fine_tuning.__file__, []) == 1
+    assert "run first mean 2000 epochs=1" in capsys.readouterr().err
+
+
+def test_the_interval_of_several_seeds_covers_both_draws():
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(400):  # sentences of all difficulties, seeds of all qualities
+        hard, luck = rng.normal(0.8, 0.2, 500), rng.normal(0, 0.03, 3)
+        right = rng.random((3, 500)) < np.clip(hard + luck[:, None], 0, 1)
+        truth = np.clip(rng.normal(0.8, 0.2, 20_000)[:, None] + rng.normal(0, 0.03, 50), 0, 1).mean()
+        _, low, high = fine_tuning.across(right)
+        covered.append(low < truth < high)
+    assert 0.88 < np.mean(covered) < 0.99
+    value, low, high = fine_tuning.across(np.ones((3, 10)))
+    assert value == low == high == 1
+
+
+@pytest.mark.parametrize("cut", ["first", "both"])
+def test_a_long_review(tmp_path, monkeypatch, cut):
+    run = long_reviews.Run(16, cut, examples=20)
+    monkeypatch.setattr(long_reviews, "HELD_OUT", 4)
+    monkeypatch.setattr(long_reviews, "EXPERIMENT", replace(long_reviews.EXPERIMENT, runs={run.name: run}))
+    found = made(long_reviews, tmp_path)[run.name]
+    recorded = long_reviews.Record.of(long_reviews.__file__).read()
     assert all(found.keys() == figures.keys() for figures in recorded.values())
     assert len(found["accuracy"]) == len(found["tfidf"]) == 3 and found["corpus"] == run.corpus
 
@@ -305,10 +366,10 @@ def test_a_start_with_places_in_narrow_matrices_still_looks_there(few_reviews):
 
 
 def test_only_a_checkpoint_brings_weights():
-    def largest(start):
-        return max(get_state(fine_tuning.classifier(start)).values(), key=np.size)
+    def largest(arm):
+        return max(get_state(fine_tuning.classifier(arm)).values(), key=np.size)
 
-    assert np.array_equal(largest("checkpoint"), largest("checkpoint"))
+    assert np.array_equal(largest("mean"), largest("first"))
     assert not np.array_equal(largest("scratch"), largest("scratch"))
 
 
