@@ -24,6 +24,7 @@ NEEDS = {
     "course_lib.lecture.show": ("lectures", "IPython"),
     "course_lib.evaluation.answer_baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.baselines": ("lectures", "sklearn"),
+    "course_lib.evaluation.retrieval_baselines": ("lectures", "sklearn"),
     "course_lib.grading.restore": ("lab", "nbformat"),
 }
 

@@ -211,6 +211,7 @@ def test_a_teacher_needs_no_labels(library):
         objectives.distillation(teacher, alpha=0.9).update(teacher, "B", none)
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # in Keras's own saving
 @pytest.mark.parametrize("task", tasks.TASKS)
 def test_objectives_can_be_sent_to_another_process(library, task):
     objective = tasks.objective(library, task)
