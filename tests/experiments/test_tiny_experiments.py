@@ -167,8 +167,6 @@ def few_sentences(monkeypatch):
 
 @pytest.mark.parametrize("arm", ["mean", "first", "lora", "layers", "scratch", "keras", "frozen", "tfidf", "trainer"])
 def test_a_fine_tuning(few_sentences, tmp_path, monkeypatch, arm):
-    if arm == "trainer":
-        pytest.importorskip("accelerate")
     counted = arm in fine_tuning.COUNTED
     precision = "float32" if arm == "keras" else "bfloat16"
     source = "mean" if arm == "keras" else arm
