@@ -2,14 +2,22 @@
 
 from functools import partial
 
+import torch
 from torch import nn
 from torch.nn import functional as F
 
 from course_lib.checks import check_choice, check_features
 from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.torch.attention import MultiHeadAttention, attention
+from course_lib.torch.kernels import nobody_keeps_output
 
 ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu, "gelu_new": partial(F.gelu, approximate="tanh"), "silu": F.silu}
+IN_PLACE = {  # the same numbers, written over the argument
+    ACTIVATIONS["gelu"]: torch.ops.aten.gelu_,
+    ACTIVATIONS["relu"]: torch.relu_,
+    ACTIVATIONS["gelu_new"]: partial(torch.ops.aten.gelu_, approximate="tanh"),
+    ACTIVATIONS["silu"]: partial(F.silu, inplace=True),
+}
 NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
 
 
@@ -43,7 +51,10 @@ class FeedForward(nn.Module):
     def forward(self, x):
         """(B, T, d_model) -> (B, T, d_model); ValueError for another shape."""
         check_features("x", x.shape, self.d_model)
-        hidden = self.activation(self.linear1(x))
+        activation = self.activation
+        if nobody_keeps_output(self.linear1):
+            activation = IN_PLACE.get(activation, activation)
+        hidden = activation(self.linear1(x))
         return self.linear2(hidden if self.gate is None else hidden * self.gate(x))
 
 
@@ -91,6 +102,7 @@ class EncoderLayer(nn.Module):
             return x + self.dropout(self.feed_forward(self.norm2(x))), weights
         attended, weights = self.attention(x, x, x, mask=mask, bias=bias, causal=causal)
         x = self.norm1(x + self.dropout(attended))
+        del attended  # gives its memory to the feed-forward layer
         return self.norm2(x + self.dropout(self.feed_forward(x))), weights
 
 

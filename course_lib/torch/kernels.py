@@ -3,10 +3,23 @@
 import warnings
 
 import torch
+from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 # on a GPU the kernels copy our four weights together at every call, and say so
 warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+
+
+def nobody_keeps_output(linear) -> bool:
+    """Whether the next operation may overwrite what a linear layer returns.
+
+    Fresh memory costs time: the system clears each page when it is first written to, and C's `free` hands pages back
+    above twice the largest block. Activations with memory of their own reach this in every layer of a BERT. A gradient,
+    a hook or a module in the layer's place, which may return its input, forbid it; a compiler plans memory by itself.
+    """
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.is_grad_enabled():
+        return False
+    return type(linear) is nn.Linear and not (linear._forward_hooks or nn.modules.module._global_forward_hooks)
 
 
 def recurrence(cell, x, state, batch_sizes=None):
