@@ -703,6 +703,27 @@ def pretraining() -> Diagram:
 
 
 @drawn
+def waiting() -> Diagram:
+    d = Diagram(
+        520, 224,
+        "Why a small BERT waits. A head must look beside the blank, what it brings must name one token, and the layers "
+        "behind must score what fits. They can use a token only once a head looks at one; a gradient turns the head "
+        "only once what it brings is used. Each waits for the other.",
+    )  # fmt: skip
+    looks = d.box(8, 84, 142, 56, "a head looks", "beside the blank", learned=True, size=14)
+    brings = d.box(189, 84, 142, 56, "what it brings", "names one token", learned=True, size=14)
+    uses = d.box(370, 84, 142, 56, "layers behind", "score what fits", learned=True, size=14)
+    d.arrow(looks.right, brings.left, colour="value", width=3)
+    d.arrow(brings.right, uses.left, colour="value", width=3)
+    d.curve("M 79 83 C 110 28, 410 28, 441 81", "warn", dashed=True, head=True)
+    d.curve("M 441 141 C 410 196, 110 196, 79 143", "warn", dashed=True, head=True)
+    d.text(260, 22, "can use a token only once a head looks at one", 14)
+    d.text(260, 62, "each waits for the other", 14, bold=True)
+    d.text(260, 206, "a gradient turns the head only once what it brings is used", 14)
+    return d
+
+
+@drawn
 def hidden_states() -> Diagram:
     d = Diagram(
         520, 468,

@@ -3,7 +3,6 @@
 import time
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -132,16 +131,25 @@ def part_of(state: dict, model) -> dict:
 
 
 def trained(
-    model, batches, objective, validation, run, peak: float, folder: Path | None = None, every=None, warmup=None
+    model, batches, objective, validation, run, peak: float, folder=None, every=None, warmup=None, looked=None
 ):
-    """Train a model in place by the recipe's schedule; a training that was stopped goes on from its folder."""
+    """Train a model in place by the recipe's schedule; a training that was stopped goes on from its folder.
+
+    `looked` is called with the step before each update.
+    """
     warmup = int(WARMUP * run.updates) if warmup is None else warmup
+
+    def rate(step: int) -> float:
+        if looked is not None:
+            looked(step)
+        return peak * warmup_then_linear_decay(step, run.updates, warmup)
+
     return loop.train(
         model,
         batches,
         objective,
         validation,
-        rate=lambda step: peak * warmup_then_linear_decay(step, run.updates, warmup),
+        rate=rate,
         optimizer=optimizer(model),
         max_norm=1.0,
         steps=run.updates,

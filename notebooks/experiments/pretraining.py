@@ -10,10 +10,14 @@ trainings of a small BERT from nothing stay, for thousands of updates. Here the 
 - `shares`: the output's bias is the logarithm of each token's share;
 - `vectors`: the tokens' vectors are those of counts.
 
-The last four together are `bert_start`; `all but places` is `bert_start` without places. The block normalises before
-its sub-layers; `post-norm` is in the paper's order, after them. The architecture is BERT's throughout: a start is
-numbers and nothing else. The peak rate is 2e-3, after a warm-up of 100 updates; starts that stay where they are with it
-get a higher one as well. There is one seed.
+The last four together are `bert_start`; `all but places` is `bert_start` without places. In `wide, undirected`
+positions are sinusoids and tokens nearly silent beside them, but no head is turned to a distance. The block normalises
+before its sub-layers; `post-norm` is in the paper's order, after them. The architecture is BERT's throughout: a start
+is numbers and nothing else.
+
+The peak rate is 2e-3, after a warm-up of 100 updates; starts that stay where they are with it get a higher
+one as well. There is one seed. Beside the loss of the last arm stands, for each layer, the largest weight that a head
+has at distance 1.
 """
 
 from importlib.metadata import version
@@ -23,7 +27,8 @@ import numpy as np
 import torch
 
 from course_lib.batches.masked import MaskedBatches
-from course_lib.models.bert_start import TABLE_STD, bert_start
+from course_lib.masks import padding_mask
+from course_lib.models.bert_start import OFFSETS, TABLE_STD, bert_start
 from course_lib.torch import BertForMaskedLM, fused_attention, set_state
 from course_lib.torch.training import loop, objectives
 from notebooks.experiments import _pretraining as recipe
@@ -41,6 +46,7 @@ ARMS = {
     "all": ("wide", "places", "shares", "vectors"),
     "all, post-norm": ("wide", "places", "shares", "vectors"),
     "all but places": ("wide", "shares", "vectors"),
+    "wide, undirected": ("wide", "places"),
 }
 
 
@@ -90,20 +96,39 @@ def started(run: Run, texts) -> BertForMaskedLM:
         return model
     shares = recipe.counted(CORPUS).shares if "shares" in parts else None
     vectors = recipe.vectors(CORPUS) if "vectors" in parts else None
-    offsets = {} if "places" in parts else {"offsets": ()}
-    state = bert_start(config, shares, vectors, seed=run.seed, **offsets)
+    offsets = OFFSETS if "places" in parts else ()
+    state = bert_start(config, shares, vectors, offsets, seed=run.seed)
+    if run.arm == "wide, undirected":
+        random = bert_start(config, shares, vectors, (), seed=run.seed)
+        state |= {name: random[name] for name in state if finds_places(name)}
     set_state(model, state if "wide" in parts else narrow(state, config.init_std))
     return model
+
+
+def finds_places(name: str) -> bool:
+    """Whether a weight is one by which the first layer's heads choose where to look."""
+    return any(f"layers.0.attention.{part}" in name for part in ("q_", "k_"))
 
 
 def narrow(state: dict, std: float) -> dict:
     """A start whose matrices have BERT's own deviation, but for those by which the first layer finds places."""
     found = dict(state)
     for name, value in state.items():
-        if value.ndim == 2 and "layers.0.attention.q_" not in name and "layers.0.attention.k_" not in name:
+        if value.ndim == 2 and not finds_places(name):
             size = TABLE_STD if "embeddings" in name else value.shape[1] ** -0.5
             found[name] = (value * std / size).astype(np.float32)
     return found
+
+
+def near(model: BertForMaskedLM, batch) -> list[float]:
+    """For each layer the largest mean weight that one of its heads has at the token before, or at the one behind."""
+    seen = BertForMaskedLM(model.config)  # the fused attention forms no weights
+    seen.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        ids = torch.from_numpy(batch.ids)
+        layers = seen.bert(ids, padding_mask(ids, model.config.pad_id), return_layers=True).weights
+    beside = [[w.diagonal(offset, -2, -1).mean((0, 2)).max() for offset in (-1, 1)] for w in layers]
+    return recipe.rounded(*(max(both) for both in beside))
 
 
 def trained(run: Run) -> dict:
@@ -112,12 +137,27 @@ def trained(run: Run) -> dict:
     model = started(run, texts)
     batches = MaskedBatches(texts.windows(texts.train), texts.masking(), recipe.BATCH, run.seed)
     tuning, held_out = (recipe.measured_on(texts, part) for part in (texts.tuning, texts.held_out))
+    heads = {}
+
+    def looked(step: int) -> None:
+        if step % EVERY == 0:
+            heads[step] = near(model, tuning[0])
+
     history = recipe.trained(
-        model, batches, objectives.masked_lm(), tuning, run, run.peak, every=EVERY, warmup=min(WARMUP, run.updates // 2)
+        model,
+        batches,
+        objectives.masked_lm(),
+        tuning,
+        run,
+        run.peak,
+        every=EVERY,
+        warmup=min(WARMUP, run.updates // 2),
+        looked=looked,
     )
     found = loop.evaluate(model, held_out, objectives.masked_lm())
     return {
         "curve": recipe.curve(history),
+        "heads": [[step, *found] for step, found in (heads | {run.updates: near(model, tuning[0])}).items()],
         "loss": round(found.nll, 4),
         "right": round(found.accuracy, 4),
         "unigram": round(float(counts.unigram_losses(held_out).mean()), 4),

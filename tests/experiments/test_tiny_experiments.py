@@ -351,7 +351,18 @@ def test_starts_of_a_pretraining(few_reviews, tmp_path, monkeypatch, arm):
     monkeypatch.setattr(pretraining, "EVERY", 1)
     monkeypatch.setattr(pretraining, "EXPERIMENT", replace(pretraining.EXPERIMENT, runs=runs))
     found, before = made(pretraining, tmp_path)[name], pretraining.Record.of(pretraining.__file__).read()[name]
-    assert found.keys() == before.keys() and [point[0] for point in found["curve"]] == [1, 2]
+    assert found.keys() - {"heads"} == before.keys() - {"heads"}  # the first records have no heads
+    assert [point[0] for point in found["curve"]] == [1, 2]
+    assert [point[0] for point in found["heads"]] == [0, 1, 2] and all(0 < w < 1 for w in found["heads"][0][1:])
+
+
+def test_a_start_without_turned_heads_is_the_other_one_but_for_them(few_reviews):
+    texts = _pretraining.prepared("reviews")
+    runs = (pretraining.Run(arm, 0, 1e-3) for arm in ("wide, places", "wide, undirected"))
+    looks, undirected = (get_state(pretraining.started(run, texts)) for run in runs)
+    changed = {name for name in looks if not np.array_equal(looks[name], undirected[name])}
+    assert changed == {f"bert.encoder.layers.0.attention.{part}_proj.weight" for part in "qk"}
+    assert undirected["bert.encoder.layers.0.attention.q_proj.weight"].std() == pytest.approx(16**-0.5, rel=0.2)
 
 
 def test_a_start_with_places_in_narrow_matrices_still_looks_there(few_reviews):
