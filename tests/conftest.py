@@ -1,7 +1,9 @@
 """What holds for every test: no window opens, no model hub is asked, and each core has one test at a time."""
 
+import gc
 import os
 import signal
+import sys
 import threading
 import time
 from collections import defaultdict
@@ -141,6 +143,13 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish(session):
     session.config.stash[CHOSEN] = [item.nodeid for item in session.items]
+    gc.collect()
+    gc.freeze()  # what the imports made stays to the end: looking for garbage there again and again takes seconds
+    gc.set_threshold(20_000, 10, 10)
+    if "tensorflow" in sys.modules:
+        # A graph runs a few times here, and takes longer to be made faster than to run. The lectures, in processes of
+        # their own, have the graphs that a reader has.
+        sys.modules["tensorflow"].config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,12 +14,13 @@ from tests.support.backends import NUMPY, TENSORFLOW, TORCH
 
 KINDS = {
     "paper": {},
-    "pre-norm": {"pre_norm": True},
-    "learned": {"positions": "learned"},
+    "pre-norm": {"pre_norm": True, "n_layers": 1},
+    "learned": {"positions": "learned", "n_layers": 1},
     "rotary": {"positions": "rotary", "d_model": 12},
 }
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
-BOTH = pytest.mark.parametrize("attention", ["attention", "fused_attention"])
+PAIRS = [(kind, "fused_attention") for kind in KINDS] + [(kind, "attention") for kind in ("paper", "rotary")]
+KINDS_BY_ATTENTION = pytest.mark.parametrize(("kind", "attention"), PAIRS)
 
 
 @functools.cache
@@ -30,8 +31,7 @@ def build(backend, kind="paper", attention="attention", **changes):
     return backend.make("Transformer", config, attention=backend.function(attention), state=state)
 
 
-@BOTH
-@EVERY_KIND
+@KINDS_BY_ATTENTION
 def test_the_future_changes_nothing_before_it(backend, kind, attention):
     model, target = build(backend, kind, attention), np.array([[1, 8, 3, 2], [1, 5, 7, 4]])
     before = backend.call(model, SOURCE, target).logits
@@ -43,8 +43,7 @@ def test_the_future_changes_nothing_before_it(backend, kind, attention):
         assert np.abs(after[:, t] - before[:, t]).max() > 1e-2
 
 
-@BOTH
-@EVERY_KIND
+@KINDS_BY_ATTENTION
 def test_a_padded_batch_equals_its_pairs_one_by_one(backend, kind, attention):
     model = build(backend, kind, attention)
     together = backend.call(model, SOURCE, TARGET).logits
@@ -98,8 +97,7 @@ def read(step, ids, first=1):
     return np.stack([step(ids[:, :t]) for t in range(first, ids.shape[1] + 1)], axis=1)
 
 
-@BOTH
-@EVERY_KIND
+@KINDS_BY_ATTENTION
 def test_decoding_by_steps_equals_the_whole(backend, kind, attention):
     model, ids = build(backend, kind, attention), np.array([[1, 8, 3, 2, 6, 7, 7], [1, 5, 7, 4, 8, 2, 3]])
     whole = backend.call(model, SOURCE, ids).logits

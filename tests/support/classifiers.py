@@ -13,7 +13,7 @@ from course_lib.models.bert import BertConfig
 CONFIG = BertConfig(
     vocab_size=40,
     d_model=12,
-    n_layers=2,
+    n_layers=1,
     n_heads=3,
     d_ff=20,
     max_len=16,

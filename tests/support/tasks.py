@@ -21,10 +21,12 @@ from course_lib.models.bert import BertConfig
 from course_lib.tensorflow.layers import dense, embedding
 from tests.support import translators
 
-SIZES = {"vocab_size": 30, "d_model": 12, "n_layers": 2, "n_heads": 3, "d_ff": 20, "max_len": 16, "n_classes": 3}
+# One layer: tracing a step in TensorFlow takes as long as the model has variables, and all else takes no time.
+SIZES = {"vocab_size": 30, "d_model": 12, "n_layers": 1, "n_heads": 3, "d_ff": 20, "max_len": 16, "n_classes": 3}
 # weights drawn wide: with BERT's 0.02 so small a model has gradients as small as AdamW's epsilon
 CONFIG = BertConfig(**SIZES, dropout=0.0, attention_dropout=0.0, init_std=0.3, pad_id=1)
 DROPOUT = replace(CONFIG, dropout=0.3, attention_dropout=0.3)
+DEEP = replace(CONFIG, n_layers=2)  # for what tells layers apart
 LIBRARIES = {"torch": course_lib.torch, "tensorflow": course_lib.tensorflow}
 
 

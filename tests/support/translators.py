@@ -1,20 +1,17 @@
 """Small translation models for the tests of training: the same fresh weights in PyTorch and TensorFlow."""
 
-import keras
+import importlib
+
 import numpy as np
-import tensorflow as tf
 import torch
 from torch import nn
 
-import course_lib.tensorflow
-import course_lib.tensorflow.training.translation
 import course_lib.torch
 import course_lib.torch.training.translation
 from course_lib.masks import padding_mask
 from course_lib.models.bert import MaskedLMOutput
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.transformer import TransformerConfig
-from course_lib.tensorflow.layers import dense, embedding
 from course_lib.text.padding import padded
 
 VOCABULARY, D = 23, 12
@@ -39,30 +36,12 @@ class TorchSketch(nn.Module):
         return MaskedLMOutput(self.output(self.encoder(context + self.target(target_ids), mask)[0]), None, None)
 
 
-class TensorFlowSketch(keras.layers.Layer):
-    """The same in Keras."""
-
-    pad_id = 0
-
-    def __init__(self, dropout):
-        super().__init__()
-        self.source, self.target = embedding(VOCABULARY, D, 1.0), embedding(VOCABULARY, D, 1.0)
-        self.encoder = course_lib.tensorflow.Encoder(1, BlockConfig(D, 3, 20, dropout, dropout, pre_norm=True))
-        self.output_layer = dense(D, VOCABULARY)
-        self.built = True
-
-    def call(self, source_ids, target_ids):
-        real = tf.cast(source_ids != 0, tf.float32)[..., None]
-        context = tf.reduce_sum(self.source(source_ids) * real, 1, keepdims=True)
-        context /= tf.reduce_sum(real, 1, keepdims=True)
-        t = tf.range(tf.shape(target_ids)[1])
-        mask = padding_mask(target_ids) & (t <= t[:, None])
-        hidden = self.encoder(context + self.target(target_ids), mask=mask)[0]
-        return MaskedLMOutput(self.output_layer(hidden), None, None)
-
-
 def sketch(framework: str, dropout: float):
-    return {"torch": TorchSketch, "tensorflow": TensorFlowSketch}[framework](dropout)
+    if framework == "torch":
+        return TorchSketch(dropout)
+    from tests.support.keras_sketch import TensorFlowSketch
+
+    return TensorFlowSketch(dropout)
 
 
 def transformer(framework: str, dropout: float):
@@ -82,7 +61,15 @@ def seq2seq(cell="gru", score="additive", order="bahdanau"):
     return make
 
 
-LIBRARIES = {"torch": course_lib.torch, "tensorflow": course_lib.tensorflow}
+class Libraries(dict):
+    """The library of a framework by its name, imported when asked for: a process for PyTorch alone starts sooner."""
+
+    def __missing__(self, name):
+        importlib.import_module(f"course_lib.{name}.training.translation")
+        return self.setdefault(name, importlib.import_module(f"course_lib.{name}"))
+
+
+LIBRARIES = Libraries()
 MODELS = {"sketch": sketch, "transformer": transformer, "seq2seq": seq2seq()}
 MODELS |= {
     "plain seq2seq of vanilla cells": seq2seq("rnn", None),
@@ -103,7 +90,7 @@ def build(framework: str, model: str = "sketch", dropout: float = 0.0):
         built = MODELS[model]("tensorflow", dropout)
         if model == "sketch":  # Keras keeps the name `output` for itself
             state = {name.replace("output.", "output_layer."): value for name, value in state.items()}
-        course_lib.tensorflow.set_state(built, state)
+        LIBRARIES[framework].set_state(built, state)
     return built
 
 

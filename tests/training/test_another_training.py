@@ -1,6 +1,8 @@
 """A folder with another training than the one that is called says so; the same one in another form goes on."""
 
+import functools
 import importlib
+import shutil
 import zlib
 
 import numpy as np
@@ -25,6 +27,25 @@ def resume(library, folder, model=None, batches=None, **changes):
     return module.train(model or translators.build(library), batches or translators.batches(), **arguments)
 
 
+@pytest.fixture
+def saved(library, tmp_path, saved_once):
+    """A folder with a training of two updates, the test's own copy."""
+    return shutil.copytree(saved_once(library), tmp_path / "saved")
+
+
+@pytest.fixture(scope="module")
+def saved_once(tmp_path_factory):
+    """(library, how a model is made) -> such a folder, made once: tracing a training takes TensorFlow seconds."""
+
+    @functools.cache
+    def folder(library, make=None, settings=()):
+        made = tmp_path_factory.mktemp(library)
+        resume(library, made, make and make(library, **dict(settings)))
+        return made
+
+    return folder
+
+
 def held_out(seed=5):
     return translators.batches(20, 10, seed)(0)
 
@@ -36,10 +57,9 @@ def test_a_training_with_validation_is_not_resumed_without(library, tmp_path):
         resume(library, tmp_path, steps=3)
 
 
-def test_a_training_without_validation_is_not_resumed_with_one(library, tmp_path):
-    resume(library, tmp_path)
+def test_a_training_without_validation_is_not_resumed_with_one(library, saved):
     with pytest.raises(CheckpointError, match="holds a training without validation, this one has one"):
-        resume(library, tmp_path, steps=3, validation=held_out())
+        resume(library, saved, steps=3, validation=held_out())
 
 
 def test_a_validation_of_an_earlier_version_is_not_forgotten(tmp_path):
@@ -62,28 +82,35 @@ def recurrent(library, **settings):
     return translators.LIBRARIES[library].Seq2Seq(23, 23, 12, 12, **settings)
 
 
+OTHERWISE = [
+    (of_config, {"positions": None}, {"positions": "sinusoidal"}, "positions=None, this one .*='sinusoidal'"),
+    (of_config, {"positions": None}, {"positions": "rotary"}, "positions=None, this one .*='rotary'"),
+    (recurrent, {"score": "dot"}, {"score": None}, "score='Dot.*', this one has score=None"),
+    (recurrent, {"score": "dot"}, {"score": "dot", "order": "luong"}, "order='bahdanau', this one .*='luong'"),
+]
+# the other way round, in PyTorch alone: what is compared are the same settings
+ROUND = [
+    (of_config, {"positions": "sinusoidal"}, {"positions": None}, "positions='sinusoidal', this one .*=None"),
+    (recurrent, {"score": None}, {"score": "dot"}, "score=None, this one has score='Dot"),
+]
+
+
 @pytest.mark.parametrize(
-    ("make", "before", "after", "message"),
-    [
-        (of_config, {"positions": "sinusoidal"}, {"positions": None}, "positions='sinusoidal', this one .*=None"),
-        (of_config, {"positions": None}, {"positions": "rotary"}, "positions=None, this one .*='rotary'"),
-        (recurrent, {"score": None}, {"score": "dot"}, "score=None, this one has score='Dot"),
-        (recurrent, {"score": "dot"}, {"score": None}, "score='Dot.*', this one has score=None"),
-        (recurrent, {"score": "dot"}, {"score": "dot", "order": "luong"}, "order='bahdanau', this one .*='luong'"),
-    ],
+    ("library", "make", "before", "after", "message"),
+    [(library, *case) for library in ("torch", "tensorflow") for case in OTHERWISE] + [("torch", *c) for c in ROUND],
 )
-def test_a_model_that_computes_otherwise_from_the_same_weights(library, tmp_path, make, before, after, message):
-    if make is of_config and library == "tensorflow" and before["positions"] is None:
-        before, after, message = after, before, "positions='rotary', this one .*=None"
-    resume(library, tmp_path, make(library, **before), steps=1)
+def test_a_model_that_computes_otherwise_from_the_same_weights(
+    library, saved_once, tmp_path, make, before, after, message
+):
+    folder = shutil.copytree(saved_once(library, make, tuple(before.items())), tmp_path / "saved")
     with pytest.raises(CheckpointError, match=message):
-        resume(library, tmp_path, make(library, **after))
+        resume(library, folder, make(library, **after), steps=3)
 
 
-def test_a_second_model_of_the_same_class_goes_on(library, tmp_path):
+def test_a_second_model_of_the_same_class_goes_on(library, saved_once, tmp_path):
     """Keras gives each one a name of its own."""
-    resume(library, tmp_path, recurrent(library, score="dot"), steps=1)
-    assert len(resume(library, tmp_path, recurrent(library, score="dot")).loss) == 2
+    folder = shutil.copytree(saved_once(library, recurrent, (("score", "dot"),)), tmp_path / "saved")
+    assert len(resume(library, folder, recurrent(library, score="dot"), steps=3).loss) == 3
 
 
 def with_other(change):
@@ -91,9 +118,7 @@ def with_other(change):
     return lambda epoch: [change(*batch[:2]) for batch in plain(epoch)]
 
 
-def test_a_last_batch_that_differs_anywhere_is_other_data(library, tmp_path):
-    resume(library, tmp_path)
-
+def test_a_last_batch_that_differs_anywhere_is_other_data(library, saved):
     def other_start(source, target):
         return source, np.concatenate([target[:, :1] + 1, target[:, 1:]], axis=1)
 
@@ -103,14 +128,13 @@ def test_a_last_batch_that_differs_anywhere_is_other_data(library, tmp_path):
 
     for change in (other_start, other_shape):
         with pytest.raises(CheckpointError, match="holds a training on other data"):
-            resume(library, tmp_path, batches=with_other(change), steps=3)
+            resume(library, saved, batches=with_other(change), steps=3)
 
 
 @pytest.mark.parametrize(("library", "dtype"), [("torch", ">i8"), ("torch", np.uint16), ("tensorflow", np.int32)])
-def test_the_same_numbers_of_another_type_are_the_same_data(library, tmp_path, dtype):
-    resume(library, tmp_path)
+def test_the_same_numbers_of_another_type_are_the_same_data(library, saved, dtype):
     same = with_other(lambda source, target: (source.astype(dtype), target.astype(dtype)))
-    found = resume(library, tmp_path, batches=same, steps=4)
+    found = resume(library, saved, batches=same, steps=4)
     assert_allclose(found.loss, resume(library, None, steps=4).loss, rtol=1e-5)
 
 
@@ -127,11 +151,10 @@ def test_an_earlier_checksum_is_still_understood(tmp_path):
     assert len(resume("torch", tmp_path, steps=9).loss) == 9
 
 
-def test_an_epoch_that_can_be_read_once_only_is_named_when_a_training_goes_on(library, tmp_path):
-    resume(library, tmp_path)
+def test_an_epoch_that_can_be_read_once_only_is_named_when_a_training_goes_on(library, saved):
     plain = translators.batches()
     with pytest.raises(TypeError, match="epoch 0 must be a sequence of batches, got list_iterator"):
-        resume(library, tmp_path, batches=lambda epoch: iter(plain(epoch)), steps=3)
+        resume(library, saved, batches=lambda epoch: iter(plain(epoch)), steps=3)
 
 
 def test_numpys_numbers_are_those_they_stand_for(library, tmp_path):

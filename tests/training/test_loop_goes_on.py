@@ -1,5 +1,8 @@
 """What the loop saves: a training of any objective and optimizer goes on exactly, and another one does not."""
 
+import functools
+import shutil
+
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -53,6 +56,25 @@ def test_validations_of_several_parts_are_saved(library, tmp_path):
     assert again.best.parts["next"].n_tokens == 8
 
 
+def run(library, folder, task="classification", optimizer=0.1, **more):
+    model = tasks.build(library, task)
+    if optimizer is not None:
+        optimizer = module(library, "optimizers").adamw(model, optimizer)
+    return train(library, task, model, optimizer=optimizer, checkpoint=folder, **more)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """library -> the folder of a training of one update, made once: tracing it takes TensorFlow seconds."""
+
+    @functools.cache
+    def folder(library):
+        run(library, made := tmp_path_factory.mktemp(library), steps=1)
+        return made
+
+    return folder
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -64,16 +86,9 @@ def test_validations_of_several_parts_are_saved(library, tmp_path):
          "holds a training on other data"),
     ],
 )  # fmt: skip
-def test_another_training_is_refused(library, tmp_path, changes, message):
-    def run(task="classification", optimizer=0.1, steps=1, **more):
-        model = tasks.build(library, task)
-        if optimizer is not None:
-            optimizer = module(library, "optimizers").adamw(model, optimizer)
-        return train(library, task, model, optimizer=optimizer, steps=steps, checkpoint=tmp_path, **more)
-
-    run()
+def test_another_training_is_refused(library, saved, tmp_path, changes, message):
     with pytest.raises(CheckpointError, match=message):
-        run(steps=2, **changes)
+        run(library, shutil.copytree(saved(library), tmp_path / "copy"), steps=2, **changes)
 
 
 @pytest.mark.parametrize("library", ["torch"])

@@ -65,7 +65,7 @@ def test_each_layer_learns_more_slowly_than_the_one_above():
 
 def test_the_first_update_shows_the_rates(library):
     """Adam's first one is as long as the rate wherever the gradient is not tiny."""
-    model = tasks.build(library, "classification")
+    model = tasks.build(library, "classification", tasks.DEEP)
     optimizer = module(library, "optimizers").adamw(model, weight_decay=0.0, layer_decay=0.5)
     steps = moved(library, model, optimizer)
     for part, scale in (("embeddings.position", 0.125), ("layers.0.", 0.25), ("layers.1.", 0.5), ("classifier", 1.0)):
@@ -76,7 +76,7 @@ def test_the_first_update_shows_the_rates(library):
 def test_decay_is_the_rates_share_of_each_matrix(library):
     found = []
     for decay in (0.0, 1.0):
-        model = tasks.build(library, "classification")
+        model = tasks.build(library, "classification", tasks.DEEP)
         state = tasks.LIBRARIES[library].get_state(model)
         optimizer = module(library, "optimizers").adamw(model, weight_decay=decay, layer_decay=0.5)
         found.append(moved(library, model, optimizer, rate=1e-2))
@@ -88,7 +88,7 @@ def test_decay_is_the_rates_share_of_each_matrix(library):
 
 
 def test_frozen_parts_stand_still(library):
-    model = tasks.build(library, "classification")
+    model = tasks.build(library, "classification", tasks.DEEP)
     freezing, optimizers = module(library, "freezing"), module(library, "optimizers")
     frozen = freezing.freeze(model, ["bert.embeddings", "bert.encoder.layers.0"])
     assert len(frozen) == 5 + 16 and set(frozen).isdisjoint(freezing.trained(model))

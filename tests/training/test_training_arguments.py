@@ -18,6 +18,7 @@ from course_lib.training.bar import Bar
 from course_lib.training.limits import Limits
 from course_lib.training.run import Run
 from tests.support import translators
+from tests.support.keras_sketch import TensorFlowSketch
 
 NAN, INF = float("nan"), float("inf")
 
@@ -174,7 +175,7 @@ def test_with_a_limit_of_time_the_bar_knows_its_end(capsys):
         assert seen[10] == (expected or 24) and seen[-1] == len(seen) == (expected or 24)
 
 
-class Headed(translators.TensorFlowSketch):
+class Headed(TensorFlowSketch):
     """A model with one more layer of Keras's, kept in some way, whose output is added or not."""
 
     def __init__(self, extra, used=True):
