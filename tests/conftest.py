@@ -12,6 +12,7 @@ from pathlib import Path
 
 os.environ["MPLBACKEND"] = "agg"
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # what it compiles here runs once or twice
 if "PYTEST_XDIST_WORKER" in os.environ:  # beside others: a second thread would only wait for the first of another one
     for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
         os.environ[name] = "1"

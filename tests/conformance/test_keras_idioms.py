@@ -41,7 +41,7 @@ def symbolic(inputs):
 
 
 def test_compiled_functions_of_unknown_shapes_give_the_same(random_case, record_property):
-    """One graph for all shapes, and the machine code that XLA makes of it for one of them."""
+    """One graph for all shapes, and the machine code that XLA makes of it for one of them, of every other case."""
     model, inputs, expected = prepared(random_case)
 
     def function(*values):
@@ -52,8 +52,9 @@ def test_compiled_functions_of_unknown_shapes_give_the_same(random_case, record_
     assert worst < SAME
     fewer = {name: x[:1] for name, x in inputs.items()}
     assert error(graph(*fewer.values()), model(**fewer, return_layers=True)) < SAME
-    record_property("xla", worst := error(tf.function(graph, jit_compile=True)(*inputs.values()), expected))
-    assert worst < SAME
+    if random_case.number % 2 == 0:
+        record_property("xla", worst := error(tf.function(graph, jit_compile=True)(*inputs.values()), expected))
+        assert worst < SAME
 
 
 def test_saved_and_copied_models_give_the_same(random_case, tmp_path, record_property):

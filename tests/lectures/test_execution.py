@@ -23,7 +23,7 @@ WITHOUT_GRAMMARS = "import sys; sys.modules['rfc3987_syntax'] = None; import pyt
 def nbval(path) -> subprocess.CompletedProcess:
     """Run a notebook under nbval and compare its outputs; the return code is pytest's."""
     # The outer pytest's variables would reach the kernel: agg draws no picture into a notebook.
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_") and k != "MPLBACKEND"}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MPLBACKEND", "XLA_FLAGS"))}
     command = [
         sys.executable,
         "-c",
@@ -69,19 +69,14 @@ def beginning():
     return notebook
 
 
-def test_the_beginning_of_a_lecture_passes(beginning, tmp_path):
-    nbformat.write(beginning, tmp_path / "as-committed.ipynb")
-    result = nbval(tmp_path / "as-committed.ipynb")
-    assert result.returncode == 0, result.stdout[-6000:]
-
-
 def test_a_number_changed_by_hand_in_an_output_is_found(beginning, tmp_path):
     claim = next(output.data[CLAIM] for output in beginning.cells[-1].outputs if CLAIM in output.get("data", {}))
     claim["value"] = re.sub(r"\d$", lambda digit: str((int(digit[0]) + 1) % 10), claim["value"])
     nbformat.write(beginning, tmp_path / "changed.ipynb")
     result = nbval(tmp_path / "changed.ipynb")
     assert result.returncode == 1
-    assert "Cell outputs differ" in result.stdout and "1 failed" in result.stdout
+    others = sum(cell.cell_type == "code" for cell in beginning.cells) - 1
+    assert "Cell outputs differ" in result.stdout and f"1 failed, {others} passed" in result.stdout
 
 
 def test_a_lecture_that_raises_an_error_is_found(tmp_path):

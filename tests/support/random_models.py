@@ -46,7 +46,7 @@ def _sizes(rng) -> dict:
     n_heads = int(rng.choice([1, 2, 3, 4]))
     return {
         "d_model": n_heads * int(rng.choice([4, 6, 8])),  # even in every head, for rotary positions
-        "n_layers": int(rng.integers(1, 4)),
+        "n_layers": int(rng.integers(1, 3)),
         "n_heads": n_heads,
         "d_ff": int(rng.integers(5, 40)),
         "activation": str(rng.choice(["relu", "gelu"])),
