@@ -16,6 +16,7 @@ c.Exchange.root = os.environ.get("NBGRADER_EXCHANGE", "/usr/local/share/nbgrader
 c.Execute.timeout = 60
 c.Execute.startup_timeout = 120
 c.Execute.kernel_name = "python3"
+c.ExecuteToTheEnd.notebook_limit = 300
 
 # One runaway print must not fill the disk.
 c.LimitOutput.max_lines = 300
@@ -30,3 +31,21 @@ c.Autograde.sanitize_preprocessors = [
     "course_lib.grading.restore.RestoreCells",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+
+# As nbgrader's own list, with ExecuteToTheEnd for Execute: points earned before a kernel dies stay.
+c.Autograde.autograde_preprocessors = [
+    "course_lib.grading.marking.execute.ExecuteToTheEnd",
+    "nbgrader.preprocessors.IgnorePattern",
+    "nbconvert.preprocessors.ClearMetadataPreprocessor",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
+# `nbgrader export` writes a status beside every score, and a blank where nothing could be graded.
+c.ExportApp.plugin_class = "course_lib.grading.marking.report.StatusExport"
+
+# Days after the due date: so many cost nothing in the whole course; each further one costs this share of the points.
+c.LateDays.free = 0
+c.LateDays.share = 0.0

@@ -42,7 +42,10 @@ class QuickScorer:
 
     def run(self, answers: dict[str, str], base: dict[str, str] | None = None):
         """The notebook with its outputs, after the answers were put in over `base` (the reference)."""
-        notebook = filled_in(self.graded, (self.reference if base is None else base) | answers)
+        return self.executed(filled_in(self.graded, (self.reference if base is None else base) | answers))
+
+    def executed(self, notebook):
+        """The notebook, its outputs put in."""
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
         self.process.stdin.write(json.dumps([cell.source for cell in code]) + "\n")
         self.process.stdin.flush()

@@ -1,0 +1,17 @@
+"""From what students hand in to a table of marks: no honest mark is lost, and what is missing has a name.
+
+`python -m course_lib.grading.marking ASSIGNMENT`, run in an nbgrader course (`make grade` does), goes this way:
+
+1. *incoming*: what the exchange or an archive of Moodle's or Canvas's brings is laid into
+   `submitted/STUDENT/ASSIGNMENT/` as it came, and never changed there. What it replaces is kept in `replaced/`.
+2. *normalise*: `files` finds the notebook among a student's files, `reading` makes a notebook of its bytes, and `cells`
+   puts the student's answers into the released notebook. The result stands in `normalised/STUDENT/ASSIGNMENT/`.
+3. *alone*: nbgrader's own Autograde runs on it in a process of its own, for one student, within a limit; `execute` is
+   its Execute, with points that outlive their kernel.
+4. *record*: `marks/ASSIGNMENT.json` says what was graded, when, what it replaced, and what went wrong.
+5. *report*: `grades.csv` with a status beside every score, feedback where something changed, and a summary. `dates` has
+   the roster, due dates, extensions and late days; `lms` fills in Moodle's and Canvas's own tables.
+
+Gradebook, formgrader and sources are nbgrader's: a course goes on without this package. A student's names and texts are
+data here. None is given to a shell, and none becomes a path before `files.safe_name` has passed it.
+"""

@@ -1,0 +1,31 @@
+"""`python -m course_lib.grading.marking ASSIGNMENT`, in the folder of an nbgrader course: grade what was handed in."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from course_lib.grading.marking.batch import Batch
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Grade, report, and return 0; 1 where somebody needs attention, 2 where nothing could be done."""
+    parser = argparse.ArgumentParser(prog="python -m course_lib.grading.marking", description=__doc__)
+    parser.add_argument("assignment")
+    parser.add_argument("--zip", type=Path, help="all submissions, as Moodle or Canvas packs them, or a folder of them")
+    parser.add_argument("--moodle", type=Path, help="the grading worksheet that Moodle exported, to be filled in")
+    parser.add_argument("--canvas", type=Path, help="the gradebook that Canvas exported, to be filled in")
+    parser.add_argument("--force", action="store_true", help="grade everybody again, not only what changed")
+    chosen = parser.parse_args(arguments)
+    try:
+        batch = Batch(Path.cwd(), chosen.assignment)
+        batch.collect(chosen.zip)
+        batch.grade(chosen.force)
+        print(batch.report(chosen.moodle, chosen.canvas))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return int(any(entry.trouble for entry in batch.entries.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""nbgrader's Execute, with a limit for the whole notebook and points that outlive their kernel."""
+
+import math
+import time
+
+from course_lib._extras import needed
+
+with needed("lab"):
+    from jupyter_core.utils import run_sync
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from nbformat import NotebookNode
+    from nbformat.v4 import new_output
+    from nbgrader.preprocessors import Execute
+    from traitlets import Integer
+
+STOPPED = "NotebookStopped"  # the name of the error in every cell that did not run
+
+
+class ExecuteToTheEnd(Execute):
+    """Run a notebook; whatever happens to its kernel, the cells that ran keep their outputs, and so their points.
+
+    nbgrader 0.9 drops a submission whose kernel dies or no longer answers, takes any text on standard error for a
+    failure, gives every cell its own limit and the notebook none, and keeps all that is printed.
+    """
+
+    notebook_limit = Integer(300, help="Seconds for the whole notebook.").tag(config=True)
+    most_output = Integer(1_000_000, help="Letters that are kept of what a cell prints.").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
+        """Run all cells, as far as time and kernel go."""
+        self._end = time.monotonic() + self.notebook_limit
+        self._stopped, self._printed = "", 0
+        return super().preprocess(nb, resources, km)
+
+    def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
+        """Run one cell, or say in its output why it did not run."""
+        if cell.cell_type != "code" or not cell.source.strip():
+            return cell, resources
+        self._printed = 0
+        if not self._stopped and time.monotonic() > self._end:
+            self._stop(f"the notebook's {self.notebook_limit} seconds were over")
+        if self._stopped:
+            cell.outputs = [self._notice()]
+            return cell, resources
+        try:
+            cell, resources = super().preprocess_cell(cell, resources, index)
+        except DeadKernelError:
+            self._stop(f"the code ended its own kernel in cell {index + 1}")
+            cell.outputs.append(self._notice())
+        except CellTimeoutError:
+            self._stop(f"cell {index + 1} ran on, and could not be interrupted")
+            cell.outputs.append(self._notice())
+        for output in cell.outputs:  # a warning, or a thread of an earlier part, is no failure: an error has a type
+            if output.output_type == "stream":
+                output.name = "stdout"
+        return cell, resources
+
+    def output(self, outs, msg: dict, display_id, cell_index: int):
+        """Keep an output, until too much is printed."""
+        if msg["msg_type"] == "stream":
+            room = self.most_output - self._printed
+            self._printed += len(msg["content"]["text"])
+            if room <= 0:
+                return None
+            msg["content"]["text"] = msg["content"]["text"][:room]
+        return super().output(outs, msg, display_id, cell_index)
+
+    def _get_timeout(self, cell: NotebookNode | None) -> int | None:
+        left = max(1, math.ceil(self._end - time.monotonic()))
+        return min(self.timeout or left, left)
+
+    def _stop(self, why: str) -> None:
+        self._stopped = f"Stopped: {why}. What was earned before that stays."
+        run_sync(self.km.shutdown_kernel)(now=True)
+
+    def _notice(self) -> NotebookNode:
+        return new_output("error", ename=STOPPED, evalue=self._stopped, traceback=[self._stopped])

@@ -1,0 +1,141 @@
+"""What a student's folder holds: notebooks to choose from, data that go along, and what is left behind.
+
+Nothing here follows a link, opens a pipe or a device, imports a module, or writes. Archives are read in memory, also
+inside archives, and their names are taken apart like those of files.
+"""
+
+import datetime
+import io
+import os
+import re
+import stat
+import unicodedata
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+DATA = {".npy", ".npz", ".csv", ".tsv", ".json", ".txt", ".md", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf"}
+LARGEST, MOST, DEEPEST = 256 * 2**20, 500, 4  # bytes of one file and of all; files; archives inside archives, folders
+SILENT = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db", "desktop.ini", "timestamp.txt"}
+
+
+class Found(NamedTuple):
+    """A file that was handed in."""
+
+    path: PurePosixPath  # inside the student's folder; inside an archive, the archive's name is a folder
+    content: bytes
+    time: float  # when it was last changed, in seconds; 0 where nobody knows
+
+    @property
+    def is_notebook(self) -> bool:
+        """By its name, which a browser may have lengthened."""
+        return bool(re.search(r"\.ipynb(\.(txt|json|html?))?$", self.path.name.strip(), re.IGNORECASE))
+
+
+def handed_in(folder: Path) -> tuple[list[Found], list[str]]:
+    """All files of a student's folder, and one sentence for each that was left behind.
+
+    Files of a system or an editor are left behind in silence (`SILENT`, names that begin with a point).
+    """
+    notes: list[str] = []
+    found: list[Found] = []
+    room = LARGEST
+    for file in _walk(folder, PurePosixPath(), notes, 0):
+        room -= len(file.content)
+        if len(found) == MOST or room < 0:
+            notes.append(f"more than {MOST} files or {LARGEST >> 20} MiB: the rest was left behind")
+            break
+        found.append(file)
+    return found, notes
+
+
+def safe_name(name: str) -> str | None:
+    """A file's or student's name that can be a path and a pattern of nbgrader's; None where nothing is left of it.
+
+    Letters of any script, digits, and `_ . @ -` stay; everything else becomes `_`. A point at the beginning goes.
+    """
+    name = re.sub(r"[^\w.@-]+", "_", unicodedata.normalize("NFC", name)).lstrip(".").strip("_")
+    name = name.encode("utf-8", errors="ignore")[:120].decode("utf-8", errors="ignore")
+    return name or None
+
+
+def plain_stem(name: str) -> str:
+    """A notebook's name without what browsers and people add, for comparing: "My HW (1) copy.ipynb" -> "myhw"."""
+    stem = re.sub(r"\.ipynb.*$", "", name.strip().lower())
+    stem = re.sub(r"([ _-]*(\(\d+\)|copy ?\d*|final|v\d+|-\d+))+$", "", stem)
+    return "".join(letter for letter in stem if letter.isalnum())
+
+
+def _walk(folder: Path, inside: PurePosixPath, notes: list[str], depth: int) -> Iterator[Found]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        place = inside / entry.name.encode("utf-8", "replace").decode()
+        if entry.name in SILENT or entry.name.startswith("."):
+            continue
+        if entry.is_symlink():
+            notes.append(f"{_shown(place)} is a link and was left behind")
+        elif entry.is_dir():
+            if depth < DEEPEST:
+                yield from _walk(Path(entry.path), place, notes, depth + 1)
+            else:
+                notes.append(f"{_shown(place)} is too deep a folder and was left behind")
+        elif not entry.is_file():
+            notes.append(f"{_shown(place)} is no plain file and was left behind")
+        elif entry.stat().st_size > LARGEST:
+            notes.append(f"{_shown(place)} is larger than {LARGEST >> 20} MiB and was left behind")
+        else:
+            yield from _opened(Found(place, _content(Path(entry.path)), entry.stat().st_mtime), notes, depth)
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a plain file, and of nothing that took its place in the meantime."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, "rb") as file:
+        return file.read(LARGEST) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+
+
+def _opened(file: Found, notes: list[str], depth: int) -> Iterator[Found]:
+    """The file, or what an archive holds."""
+    if not file.content.startswith(b"PK\x03\x04") or file.path.suffix.lower() in (".npz", *DATA):
+        yield file
+        return
+    if depth >= DEEPEST:
+        notes.append(f"{_shown(file.path)} is an archive inside too many and was left behind")
+        return
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(file.content))
+    except zipfile.BadZipFile:
+        notes.append(f"{_shown(file.path)} is an archive that cannot be opened")
+        return
+    room = LARGEST
+    for member in archive.infolist()[: MOST + 1]:
+        parts = [part for part in re.split(r"[/\\]", member.filename) if part not in ("", ".", "..")]
+        if member.is_dir() or not parts or any(part in SILENT or part.startswith(".") for part in parts):
+            continue
+        place = file.path.joinpath(*parts)
+        room -= member.file_size
+        if room < 0:
+            notes.append(f"{_shown(place)} and what follows it in its archive are too large and were left behind")
+            return
+        if stat.S_ISLNK(member.external_attr >> 16):
+            notes.append(f"{_shown(place)} is a link and was left behind")
+            continue
+        try:
+            with archive.open(member) as inside:
+                content = inside.read(LARGEST)
+        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError, ValueError) as error:
+            notes.append(f"{_shown(place)} cannot be read: {str(error)[:60]}")  # a wrong sum, or a password
+            continue
+        yield from _opened(Found(place, content, _time(member)), notes, depth + 1)
+
+
+def _time(member: zipfile.ZipInfo) -> float:
+    try:
+        return datetime.datetime(*member.date_time).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _shown(path: PurePosixPath) -> str:
+    """A path for a message: short, and without letters that a terminal obeys."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(path))[-80:]

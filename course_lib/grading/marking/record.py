@@ -1,0 +1,72 @@
+"""What is known of every submission beside nbgrader's gradebook: marks/ASSIGNMENT.json, and the status in words."""
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+from course_lib.files import replacing
+
+GRADED, WAITING, ATTENTION, NOTHING = "graded", "waiting for a hand mark", "needs attention", "not handed in"
+
+
+@dataclass
+class Entry:
+    """One student's part in one assignment."""
+
+    work: str = ""  # a digest of what was handed in last
+    marked: str = ""  # of that whose marks stand in the gradebook; "" where there are none
+    tests: str = ""  # of the tests that gave these marks
+    trouble: str = ""  # why somebody must look
+    origin: str = ""  # how it came
+    replaces: str = ""  # what it replaced: when, and how many points that had
+    feedback: str = ""  # of what the feedback shows
+    notes: list[str] = field(default_factory=list)  # what was repaired or left behind
+
+    @property
+    def why(self) -> str:
+        """One line for the table."""
+        late = [self.origin] if self.origin.endswith("LATE") else []
+        return ". ".join(part.rstrip(".") for part in [self.trouble, self.replaces, *late, *self.notes] if part)
+
+
+def load(path: Path) -> dict[str, Entry]:
+    """The entries by student; none where there is no file.
+
+    Raises
+    ------
+    ValueError : the file is damaged; the message says what to do.
+    """
+    if not path.exists():
+        return {}
+    known = {each.name for each in fields(Entry)}
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return {student: Entry(**{k: v for k, v in entry.items() if k in known}) for student, entry in data.items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ValueError(f"{path} cannot be read ({error}). Remove it: everything is then graded once more.") from None
+
+
+def save(path: Path, entries: dict[str, Entry]) -> None:
+    """Write the entries, whole or not at all."""
+    text = json.dumps({student: asdict(entry) for student, entry in sorted(entries.items())}, indent=1)
+    with replacing(path.parent) as scratch:
+        (scratch / path.name).write_text(text + "\n", encoding="utf-8")
+
+
+def status(submission, entry: Entry | None) -> str:
+    """What to call a submission: one of four names, with "resubmitted, " before it where it replaced a graded one.
+
+    Parameters
+    ----------
+    submission : nbgrader's SubmittedAssignment, None where the gradebook has none
+    entry : None where nbgrader graded it without this package
+    """
+    if entry is None:
+        if submission is None:
+            return NOTHING
+        return WAITING if submission.needs_manual_grade else GRADED
+    if entry.trouble or submission is None:
+        name = ATTENTION
+    else:
+        name = WAITING if submission.needs_manual_grade else GRADED
+    return f"resubmitted, {name}" if entry.replaces else name

@@ -1,0 +1,144 @@
+"""Every malformed submission gets its mark or its name, and stays as it was; no kernel, and one quick run for each."""
+
+import hashlib
+import json
+import stat
+
+import nbformat
+import pytest
+from variants import handed_in
+
+from course_lib.grading.marking.cells import release_of
+from course_lib.grading.marking.files import plain_stem, safe_name
+from course_lib.grading.marking.normalise import normalise, write
+from course_lib.grading.marking.reading import Unreadable
+from tests.support.course import ASSIGNMENT, filled_in, grade_id, maximum, reference_answers
+from tests.support.quick import scores
+
+KINDS = {each.name: each for each in handed_in.KINDS}
+ANSWER = "1. The variance is $d_k$. 2. It saturates. 3. It sees the future. 4. Change a later token."
+
+
+@pytest.fixture(scope="module")
+def releases(generated):
+    with generated.gradebook() as gradebook:
+        return {ASSIGNMENT: release_of(gradebook, ASSIGNMENT, ASSIGNMENT, generated.release)}
+
+
+@pytest.fixture(scope="module")
+def solved(generated):
+    """The solved notebook as JSON."""
+    answers = reference_answers(generated.source)
+    handed_in.STUBS.update({grade_id(c): c.source for c in generated.release.cells if grade_id(c) in answers})
+    return nbformat.writes(filled_in(generated.release, answers | {"explain": ANSWER}))
+
+
+def seen(folder):
+    """Everything in a folder, to compare."""
+    return {
+        str(path): path.lstat().st_mode if not stat.S_ISREG(path.lstat().st_mode) else
+        (path.lstat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in sorted(folder.rglob("*"))
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def earned(scorer):
+    """The points of a normalised notebook; most of them are the same one."""
+    known = {}
+
+    def score(notebook):
+        code = tuple(cell.source for cell in notebook.cells if cell.cell_type == "code")
+        if code not in known:
+            known[code] = scores(scorer.executed(notebook))
+        return known[code]
+
+    return score
+
+
+def cells(notebook):
+    return {grade_id(cell): cell for cell in notebook.cells if grade_id(cell)}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_submission_gets_its_mark_or_its_name(name, tmp_path, releases, solved, earned, generated):
+    kind = KINDS[name]
+    folder = tmp_path / "submitted"
+    folder.mkdir()
+    kind.write(folder, json.loads(solved))
+    before = seen(folder)
+    if kind.why:
+        with pytest.raises(Unreadable, match=kind.why):
+            normalise(folder, releases)
+    else:
+        found = normalise(folder, releases)
+        notebook = found.notebooks[ASSIGNMENT]
+        points = maximum(generated.source)
+        got = earned(notebook)
+        assert {cell: of - got[cell] for cell, of in points.items() if got[cell] != of} == kind.loses
+        assert kind.notes in ". ".join(found.notes)
+        assert cells(notebook)["explain"].source == ANSWER
+        assert list(cells(notebook)) == [cell.name for cell in releases[ASSIGNMENT].cells]
+    assert seen(folder) == before
+
+
+def test_there_are_as_many_kinds_as_were_tried():
+    assert len(KINDS) == len(handed_in.KINDS) >= 49
+    assert 12 <= sum(bool(kind.why) for kind in KINDS.values()) <= 20
+
+
+def test_an_untouched_submission_passes_as_it_is(tmp_path, releases, solved):
+    (tmp_path / f"{ASSIGNMENT}.ipynb").write_text(solved, encoding="utf-8")
+    found = normalise(tmp_path, releases)
+    given = nbformat.reads(solved, as_version=4)
+    locked = {cell.name: cell.source for cell in releases[ASSIGNMENT].cells if cell.locked}
+    expected = [(cell.cell_type, locked.get(grade_id(cell), cell.source)) for cell in given.cells]
+    assert [(cell.cell_type, cell.source) for cell in found.notebooks[ASSIGNMENT].cells] == expected
+    assert found.notes == [] and found.missing == [] and found.time is None
+
+
+def test_a_written_answer_below_its_stub_counts(tmp_path, releases, generated, solved):
+    stub = next(cell.source for cell in generated.release.cells if grade_id(cell) == "explain")
+    notebook = json.loads(solved)
+    handed_in.cell(notebook, "explain")["source"] = stub
+    own = {"cell_type": "markdown", "metadata": {}, "source": ANSWER, "id": "own"}
+    notebook["cells"].insert(handed_in.place(notebook, "explain") + 1, own)
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    assert cells(normalise(tmp_path, releases).notebooks[ASSIGNMENT])["explain"].source == ANSWER
+
+
+def test_the_students_own_cells_stay_between_their_neighbours(tmp_path, releases, solved):
+    notebook = json.loads(solved)
+    own = {"cell_type": "code", "metadata": {}, "source": "helper = 1", "outputs": [], "id": "own"}
+    notebook["cells"].insert(handed_in.place(notebook, "attention"), own)
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    made = normalise(tmp_path, releases).notebooks[ASSIGNMENT].cells
+    at = [cell.source for cell in made].index("helper = 1")
+    assert grade_id(made[at + 1]) == "attention" and "nbgrader" not in made[at].metadata
+
+
+def test_data_go_along_beside_the_notebook_and_nothing_else_is_written(tmp_path, releases, solved):
+    folder = tmp_path / "in" / "work"
+    folder.mkdir(parents=True)
+    for name in ("a.ipynb", "weights.npz", "model.pt", "helper.py"):
+        (folder / name).write_text(solved if name == "a.ipynb" else "x", encoding="utf-8")
+    (tmp_path / "in" / "timestamp.txt").write_text("2026-11-03 17:00:00 UTC")
+    found = normalise(tmp_path / "in", releases, helpers={"helper.py"})
+    write(found, tmp_path / "out")
+    names = sorted(path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*"))
+    assert names == [f"{ASSIGNMENT}.ipynb", "helper.py", "timestamp.txt", "weights.npz"]
+    assert (tmp_path / "out" / "timestamp.txt").read_text() == "2026-11-03 17:00:00 UTC\n"
+    assert "model.pt" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("name, safe", [
+    ("anna", "anna"), ("Müller, J.", "Müller_J."), ("../../x", "_.._x".lstrip("_")), ("..", None), ("a*[b]?", "a_b"),
+    ("$(touch x)", "touch_x"), ("x@y.de", "x@y.de"), ("", None),
+])  # fmt: skip
+def test_a_name_becomes_a_path_only_when_it_is_safe(name, safe):
+    assert safe_name(name) == safe
+
+
+def test_names_that_browsers_and_people_change_are_known():
+    for name in ("hw one.ipynb", "HW-One (1).ipynb", "hw_one copy 2.ipynb", "hw-one-1.ipynb", "hw_one_final.ipynb.txt"):
+        assert plain_stem(name) == "hwone", name
