@@ -42,19 +42,13 @@ notebooks: ready ## run lectures again in place: NAMES="21-self-attention ...", 
 
 # Grading goes on when one submission fails, so that the others get their feedback; the exit code tells.
 grade: ready     ## grade what was handed in: ASSIGNMENT=name
-	@cd assignments; \
-	if [ -z "$(ASSIGNMENT)" ] || [ ! -d "source/$(ASSIGNMENT)" ]; then \
-	    echo "Say which assignment: make grade ASSIGNMENT=name, with one of:" $$(ls source) >&2; exit 2; \
-	elif [ -z "$$(ls -d submitted/*/"$(ASSIGNMENT)" 2>/dev/null)" ]; then \
-	    echo "Nothing is handed in: run 'nbgrader collect $(ASSIGNMENT)' in assignments/," \
-	        "or put notebooks into assignments/submitted/STUDENT/$(ASSIGNMENT)/." >&2; exit 2; \
+	@if [ -z "$(ASSIGNMENT)" ] || [ ! -d "assignments/source/$(ASSIGNMENT)" ]; then \
+	    echo "Say which assignment: make grade ASSIGNMENT=name, with one of:" $$(ls assignments/source) >&2; exit 2; \
 	fi; \
-	if [ ! -d "release/$(ASSIGNMENT)" ]; then nbgrader generate_assignment "$(ASSIGNMENT)" || exit 1; fi; \
-	nbgrader autograde "$(ASSIGNMENT)"; graded=$$?; \
-	nbgrader generate_feedback --force "$(ASSIGNMENT)" && nbgrader export --to grades.csv || exit 1; \
-	echo "Grades: assignments/grades.csv. Feedback: assignments/feedback. To grade by hand, run 'jupyter lab' in"; \
-	echo "assignments/, open Nbgrader > Formgrader, and run this command again when you are done."; \
-	exit $$graded
+	if [ ! -d "assignments/release/$(ASSIGNMENT)" ]; then \
+	    (cd assignments && nbgrader generate_assignment "$(ASSIGNMENT)") || exit 1; \
+	fi; \
+	PYTHONPATH="$(CURDIR)" $(PY) -m course_lib.grading.marking --course assignments "$(ASSIGNMENT)" $(ARGS)
 
 bench: ready     ## time the library against its peers
 	@$(PY) tests/benchmarks/run.py $(ARGS)

@@ -41,7 +41,11 @@ class RestoreCells(OverwriteCells):
         """Names of the cells in the order of the source notebook; the gradebook keeps none."""
         course = self.parent.parent.coursedir  # preprocessor -> exporter -> converter
         folder = course.format_path(course.source_directory, ".", resources["nbgrader"]["assignment"])
-        source = nbformat.read(f"{folder}/{resources['nbgrader']['notebook']}.ipynb", as_version=4)
+        try:
+            source = nbformat.read(f"{folder}/{resources['nbgrader']['notebook']}.ipynb", as_version=4)
+        except (OSError, ValueError):  # the gradebook knows the cells all the same, in nearly this order
+            self.log.warning("The source of this notebook cannot be read; missing cells come back where they may")
+            return []
         return [name for name in map(_grade_id, source.cells) if name]
 
     def _restore(self, nb: NotebookNode, wanted: list[NotebookNode]) -> None:

@@ -1,19 +1,13 @@
 """A batch with real kernels: well-behaved students among unlucky ones, twice, and the table of marks cell by cell."""
 
 import csv
-import json
-import os
-import time
 import zipfile
 
 import nbformat
 import pytest
 
-from course_lib.grading.marking import record
 from course_lib.grading.marking.__main__ import main
-from course_lib.grading.marking.alone import Unfinished, apart, open_course
 from course_lib.grading.marking.batch import Batch
-from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
 from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
 
 ANSWER = "1. The variance is $d_k$. 2. It saturates. 3. It sees the future. 4. Change a later token."
@@ -184,35 +178,3 @@ def test_what_is_wrong_with_the_course_is_said_at_once(runs, monkeypatch, capsys
     (course.root / "roster.csv").write_text("name\nx\n")
     assert main([ASSIGNMENT]) == 2
     assert "lacks the column student_id" in capsys.readouterr().err
-
-
-def test_a_notebook_has_a_limit_of_its_own(runs):
-    course, *_ = runs
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")])
-    execute = ExecuteToTheEnd(parent=open_course(course.root), kernel_name="python3", notebook_limit=-1)
-    execute.preprocess(notebook, {"metadata": {"path": str(course.root)}})
-    (output,) = notebook.cells[0].outputs
-    assert output.ename == STOPPED and "seconds were over" in output.evalue
-
-
-def double(x):
-    return 2 * x
-
-
-def test_work_apart_returns_raises_and_ends():
-    assert apart(60, double, 4) == 8
-    with pytest.raises(TypeError):
-        apart(60, double, None)
-    with pytest.raises(Unfinished, match="was killed"):
-        apart(60, os._exit, 1)
-    with pytest.raises(Unfinished, match="more than 0.2 seconds"):
-        apart(0.2, time.sleep, 60)
-
-
-def test_a_damaged_record_says_what_to_do(tmp_path):
-    (tmp_path / "a.json").write_text("{")
-    with pytest.raises(ValueError, match="Remove it: everything is then graded once more"):
-        record.load(tmp_path / "a.json")
-    record.save(tmp_path / "a.json", {"anna": record.Entry(work="w", notes=["n"])})
-    assert record.load(tmp_path / "a.json") == {"anna": record.Entry(work="w", notes=["n"])}
-    assert json.loads((tmp_path / "a.json").read_text())["anna"]["work"] == "w"

@@ -25,6 +25,9 @@ NEEDS = {
     "course_lib.evaluation.answer_baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.retrieval_baselines": ("lectures", "sklearn"),
+    **{f"course_lib.grading.marking.{name}": ("lab", "nbformat") for name in
+       ("alone", "cells", "execute", "normalise", "reading")},
+    **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "incoming", "report")},
     "course_lib.grading.restore": ("lab", "nbformat"),
 }
 

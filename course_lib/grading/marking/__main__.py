@@ -1,4 +1,4 @@
-"""`python -m course_lib.grading.marking ASSIGNMENT`, in the folder of an nbgrader course: grade what was handed in."""
+"""`python -m course_lib.grading.marking ASSIGNMENT`: grade what was handed in, in an nbgrader course."""
 
 import argparse
 import sys
@@ -11,15 +11,19 @@ def main(arguments: list[str] | None = None) -> int:
     """Grade, report, and return 0; 1 where somebody needs attention, 2 where nothing could be done."""
     parser = argparse.ArgumentParser(prog="python -m course_lib.grading.marking", description=__doc__)
     parser.add_argument("assignment")
+    parser.add_argument("--course", type=Path, default=Path(), help="the folder of the nbgrader course; this one")
     parser.add_argument("--zip", type=Path, help="all submissions, as Moodle or Canvas packs them, or a folder of them")
     parser.add_argument("--moodle", type=Path, help="the grading worksheet that Moodle exported, to be filled in")
     parser.add_argument("--canvas", type=Path, help="the gradebook that Canvas exported, to be filled in")
     parser.add_argument("--force", action="store_true", help="grade everybody again, not only what changed")
     chosen = parser.parse_args(arguments)
     try:
-        batch = Batch(Path.cwd(), chosen.assignment)
+        batch = Batch(chosen.course, chosen.assignment)
         batch.collect(chosen.zip)
         batch.grade(chosen.force)
+        if not batch.entries:
+            place = batch.root / "submitted" / "STUDENT" / chosen.assignment
+            raise ValueError(f"Nothing is handed in: put notebooks into {place}, or name an archive with --zip.")
         print(batch.report(chosen.moodle, chosen.canvas))
     except ValueError as error:
         print(error, file=sys.stderr)

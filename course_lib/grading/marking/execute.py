@@ -6,10 +6,10 @@ import time
 from course_lib._extras import needed
 
 with needed("lab"):
+    import nbformat
     from jupyter_core.utils import run_sync
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from nbformat import NotebookNode
-    from nbformat.v4 import new_output
     from nbgrader.preprocessors import Execute
     from traitlets import Integer
 
@@ -74,4 +74,4 @@ class ExecuteToTheEnd(Execute):
         run_sync(self.km.shutdown_kernel)(now=True)
 
     def _notice(self) -> NotebookNode:
-        return new_output("error", ename=STOPPED, evalue=self._stopped, traceback=[self._stopped])
+        return nbformat.v4.new_output("error", ename=STOPPED, evalue=self._stopped, traceback=[self._stopped])

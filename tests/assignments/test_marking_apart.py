@@ -1,0 +1,59 @@
+"""Running a notebook to its end, and work in a process of its own: without a course."""
+
+import os
+import time
+
+import nbformat
+import pytest
+
+from course_lib.grading.marking.alone import Unfinished, apart
+from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
+
+NOISY = """import sys, threading, time
+def complain():
+    while True:
+        print("a thread of an earlier part", file=sys.stderr, flush=True)
+        time.sleep(0.01)
+threading.Thread(target=complain, daemon=True).start()
+print("x" * 50_000)"""
+
+
+def executed(tmp_path, *sources, **limits):
+    """The outputs of every cell."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    execute = ExecuteToTheEnd(kernel_name="python3", **limits)
+    execute.preprocess(notebook, {"metadata": {"path": str(tmp_path)}})
+    return [cell.outputs for cell in notebook.cells]
+
+
+def test_what_ran_before_a_kernel_died_stays(tmp_path):
+    before, fatal, after = executed(tmp_path, "1 + 1", "import os\nos._exit(3)", "2 + 2")
+    assert before[0].data["text/plain"] == "2"
+    assert fatal[-1].ename == after[0].ename == STOPPED
+    assert "ended its own kernel in cell 2" in after[0].evalue
+
+
+def test_no_word_on_standard_error_is_a_failure_and_not_all_of_them_are_kept(tmp_path):
+    first, second = executed(tmp_path, NOISY, "import time\ntime.sleep(0.3)\n0.5", most_output=10_000)
+    assert {output.name for output in [*first, *second] if output.output_type == "stream"} == {"stdout"}
+    assert second[-1].output_type == "execute_result" or "execute_result" in {o.output_type for o in second}
+    assert sum(len(output.text) for output in first) == 10_000
+
+
+def test_a_notebook_has_a_limit_of_its_own(tmp_path):
+    ((output,),) = executed(tmp_path, "1 + 1", notebook_limit=-1)
+    assert output.ename == STOPPED and "seconds were over" in output.evalue
+
+
+def double(x):
+    return 2 * x
+
+
+def test_work_apart_returns_raises_and_ends():
+    assert apart(60, double, 4) == 8
+    with pytest.raises(TypeError):
+        apart(60, double, None)
+    with pytest.raises(Unfinished, match="was killed"):
+        apart(60, os._exit, 1)
+    with pytest.raises(Unfinished, match="more than 0.2 seconds"):
+        apart(0.2, time.sleep, 60)
