@@ -266,9 +266,10 @@ def test_every_row_has_a_status_and_no_score_that_nobody_gave():
     book = Book(hw=[*waiting, submission("gone"), submission("zoe")])
     entries = {
         "anna": Entry(marked="w"), "gone": Entry(trouble="It could not be graded: empty."),
-        "zoe": Entry(marked="w", replaces="replaces an earlier work"), "unknown": Entry(trouble="no notebook"),
+        "zoe": Entry(marked="w", replaces="replaces an earlier work", late="1 day late"),
+        "unknown": Entry(trouble="no notebook"),
     }  # fmt: skip
-    rows = table(book, "hw", entries, {("hw", "zoe"): "1 day late"})
+    rows = table(book, "hw", entries)
     assert {row["student_id"]: (row["score"], row["status"]) for row in rows} == {
         "anna": (20.0, "waiting for a hand mark"), "gone": (None, "needs attention"), "nobody": (None, "not handed in"),
         "old": (20.0, "waiting for a hand mark"), "unknown": (None, "needs attention"),

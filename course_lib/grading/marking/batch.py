@@ -89,14 +89,16 @@ class Batch:
         with gradebook_of(self.course) as gradebook:
             dates.write_dates(gradebook, self.root / "dates.csv", self.assignment)
             late = dates.LateDays(parent=self.course).apply(gradebook)
+            for student, entry in self.entries.items():
+                entry.late = late.get((self.assignment, student), "")
             self._feedback(gradebook)
-            rows = report.table(gradebook, self.assignment, self.entries, late)
+            rows = report.table(gradebook, self.assignment, self.entries)
             most = gradebook.find_assignment(self.assignment).max_score
             everything = list(rows)
             for other in gradebook.assignments:
                 if other.name != self.assignment:
                     entries = record.load(self.record.with_name(f"{other.name}.json"))
-                    everything += report.table(gradebook, other.name, entries, late)
+                    everything += report.table(gradebook, other.name, entries)
         report.write_table(everything, self.root / "grades.csv")
         for system, template in (("moodle", moodle), ("canvas", canvas)):
             if template:

@@ -19,13 +19,14 @@ class Entry:
     trouble: str = ""  # why somebody must look
     origin: str = ""  # how it came
     replaces: str = ""  # what it replaced: when, and how many points that had
+    late: str = ""  # how late it is
     feedback: str = ""  # of what the feedback shows
     notes: list[str] = field(default_factory=list)  # what was repaired or left behind
 
     @property
     def why(self) -> str:
         """One line for the table."""
-        late = [self.origin] if self.origin.endswith("LATE") else []
+        late = [self.origin if self.origin.endswith("LATE") else "", self.late]
         return ". ".join(part.rstrip(".") for part in [self.trouble, self.replaces, *late, *self.notes] if part)
 
 

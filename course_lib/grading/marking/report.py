@@ -20,9 +20,7 @@ COLUMNS = [
 SHOWN = 20  # lines of the summary per status
 
 
-def table(
-    gradebook: Gradebook, assignment: str, entries: Mapping[str, Entry], late: Mapping[tuple[str, str], str] = {}
-) -> list[dict]:
+def table(gradebook: Gradebook, assignment: str, entries: Mapping[str, Entry]) -> list[dict]:
     """One row for every student of the course, and for everybody who handed in: nbgrader's columns, status and why.
 
     A score is None where nothing could be graded, or nothing was handed in; it is never a zero that nobody gave.
@@ -38,7 +36,6 @@ def table(
             submission = None
         marked = submission if submission and (entry is None or entry.marked) else None
         penalty = (marked.late_submission_penalty or 0.0) if marked else None
-        why = [entry.why if entry else "", late.get((assignment, name), "")]
         made.append({
             "assignment": assignment,
             "duedate": submission.duedate if submission else known.duedate,
@@ -50,7 +47,7 @@ def table(
             "score": max(0.0, marked.score - penalty) if marked else None,
             "max_score": known.max_score,
             "status": status(marked, entry),
-            "why": ". ".join(filter(None, why)),
+            "why": entry.why if entry else "",
         })  # fmt: skip
     return made
 
