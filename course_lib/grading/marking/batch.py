@@ -77,10 +77,10 @@ class Batch:
             entry = self.entries.setdefault(student, record.Entry())
             try:
                 self._grade(folder, student, entry, force)
-            except (Unreadable, Unfinished) as why:
-                entry.work, entry.notes = "", []
-                stays = " The marks are those of the work before." if entry.marked else ""
-                entry.trouble = f"It could not be graded: {why}.{stays}"
+            except Exception as error:  # whatever it is, the next student is graded
+                told = isinstance(error, Unreadable | Unfinished)
+                self._failed(entry, str(error) if told else f"{type(error).__name__}: {str(error)[:200]}")
+                entry.notes = []
                 self.say(f"{student}: needs attention")
             record.save(self.record, self.entries)
 
@@ -126,13 +126,16 @@ class Batch:
             entry.marked, entry.tests = found.work, self.tests
             entry.trouble = f"Not all of it ran. {trouble}" if trouble else ""
         else:
-            stays = " The marks are those of the work before." if entry.marked else ""
-            entry.trouble = f"It could not be graded: {trouble}.{stays}"
-            entry.work = ""  # it is tried again the next time
+            self._failed(entry, trouble)
         if found.missing:
             entry.trouble = f"{', '.join(found.missing)} missing. {entry.trouble}"
         self.graded += 1
         self.say(f"{student}: {'needs attention' if entry.trouble else 'graded'}")
+
+    def _failed(self, entry: record.Entry, why: str) -> None:
+        stays = " The marks are those of the work before." if entry.marked else ""
+        entry.trouble = f"It could not be graded: {why}.{stays}"
+        entry.work = ""  # it is tried again the next time
 
     def _standing(self, student: str) -> str:
         """When what is in the gradebook was handed in, and what it earned."""
