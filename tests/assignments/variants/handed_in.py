@@ -271,12 +271,6 @@ def _(notebook):
     notebook["cells"].remove(cell(notebook, "merge-heads"))
 
 
-@kind("the function in a cell of the student's own", notes="were lost")
-@whole
-def _(notebook):
-    cell(notebook, "softmax")["metadata"] = {}
-
-
 # What lies beside the notebook.
 @kind("modules that hide the library's", notes="left behind, as no data: ")
 def _(folder, notebook):
