@@ -105,6 +105,19 @@ RUNS = table(
         *(run for n in (250, 500, 1000, 2000, 4000) for arm in COUNTED for run in told(arm, n)),
         *trials("mean", 250, (8, 2e-4), (16, 1e-4), (16, 2e-4)),
         *told("mean", 250),
+        *trials("trainer", 2000, *GRID[6:]),
+        *told("trainer"),
+        *trials("mean", 1000, (3, 2e-4), (6, 1e-4), (6, 2e-4)),
+        *told("mean", 1000),
+        *told("mean", 4000),
+        *trials("lora", 2000, (3, 5e-4), (3, 1e-3), (3, 2e-3)),
+        *told("lora"),
+        *trials("first", 2000, *GRID[6:]),
+        *told("first"),
+        *trials("layers", 2000, *GRID[6:]),
+        *told("layers"),
+        *told("mean", precision="float32"),
+        *told("keras", precision="float32"),
     ]
 )
 
