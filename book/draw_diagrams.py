@@ -807,9 +807,9 @@ def fine_tuning() -> Diagram:
     d = Diagram(
         520, 404,
         "Three ways to tune one model. The mean of the tokens' vectors is that of the text, and a new classifier "
-        "reads it. Frozen: the gradient stops at the classifier. Fine-tuned: it goes all the way down, and every "
-        "weight moves. LoRA: it goes as far, and moves only two narrow matrices, A and B, beside each frozen "
-        "matrix W.",
+        "reads it. Frozen: the gradient stops at the classifier. Fine-tuned: it reaches layers and embeddings, and "
+        "every weight moves. LoRA: it goes through the layers, not to the embeddings, and moves only two narrow "
+        "matrices, A and B, beside each frozen matrix W of the queries and values.",
     )  # fmt: skip
     for panel, title in enumerate(("frozen", "fine-tuned", "LoRA")):
         left, tuned = 4 + 178 * panel, panel == 1
@@ -822,7 +822,7 @@ def fine_tuning() -> Diagram:
         encoder = d.box(left, 252, 124, height, "", learned=tuned, dashed=not tuned)
         middle = left + 62
         if panel == 2:
-            d.text(middle, 268, "6 layers", 14)
+            d.text(middle, 268, "queries, values", 13)
             d.box(left + 8, 282, 46, 46, "W", "frozen", dashed=True)
             d.text(left + 64, 306, "+", 15)
             d.box(left + 74, 282, 14, 46, "B", learned=True, colour="out", size=13)

@@ -210,15 +210,33 @@ def test_the_interval_of_several_seeds_covers_both_draws():
     assert value == low == high == 1
 
 
-@pytest.mark.parametrize("cut", ["first", "both"])
-def test_a_long_review(tmp_path, monkeypatch, cut):
-    run = long_reviews.Run(16, cut, examples=20)
+def test_three_seeds_that_differ_widen_the_interval_as_student_has_it():
+    luck = np.repeat([[0.0], [1.0], [2.0]], 3000, axis=1)  # no sentence differs from another: the seeds are all of it
+    value, low, high = fine_tuning.across(luck)
+    assert (value, high - value) == pytest.approx((1, 4.3027 / np.sqrt(3)), rel=1e-4) and value - low == high - value
+    sentences = np.repeat(np.arange(3000)[None] % 2, 3, axis=0)  # no seed differs from another: 1.96, as for any N
+    value, _, high = fine_tuning.across(sentences)
+    assert high - value == pytest.approx(1.96 * 0.5 / np.sqrt(3000), rel=1e-3)
+
+
+def test_the_temperature_of_a_model_that_is_three_times_too_sure_is_three():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(20_000, 2))
+    labels = (logits[:, 1] - logits[:, 0] + rng.logistic(size=20_000) > 0).astype(int)
+    assert fine_tuning.temperature(3 * logits, labels) == pytest.approx(3, rel=0.1)
+
+
+@pytest.mark.parametrize(("arm", "cut"), [("first", "first"), ("first", "both"), ("counts", "both")])
+def test_a_long_review(tmp_path, monkeypatch, arm, cut):
+    run = long_reviews.Run(16, cut, examples=20, arm=arm)
     monkeypatch.setattr(long_reviews, "HELD_OUT", 4)
     monkeypatch.setattr(long_reviews, "EXPERIMENT", replace(long_reviews.EXPERIMENT, runs={run.name: run}))
     found = made(long_reviews, tmp_path)[run.name]
     recorded = long_reviews.Record.of(long_reviews.__file__).read()
-    assert all(found.keys() == figures.keys() for figures in recorded.values())
-    assert len(found["accuracy"]) == len(found["tfidf"]) == 3 and found["corpus"] == run.corpus
+    assert all(found.keys() == figures.keys() for figures in recorded.values() if figures["arm"] == arm)
+    assert len(found["accuracy"]) == 3 and found["corpus"] == run.corpus
+    if arm == "counts":
+        assert 0 < found["left"] < found["are_cut"] == 1  # no review has 16 tokens or fewer
 
 
 @pytest.mark.parametrize("arm", ["first-lstm-keeping-32-length-5-0", "copy-looker-32-length-16-0"])
