@@ -16,20 +16,18 @@ passes and its rate by their accuracy on the validation sentences; the runs that
 
 import json
 import time
+from contextlib import nullcontext
 from functools import cache
 from importlib.metadata import version
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.optimize import minimize_scalar
-from scipy.stats import t
 
 from course_lib.batches.texts import TextBatches
 from course_lib.data import resolve, reviews
 from course_lib.evaluation.baselines import frozen_features, tfidf
 from course_lib.evaluation.classification import accuracy
-from course_lib.evaluation.estimate import Estimate
 from course_lib.models.bert import BertConfig
 from course_lib.text.padding import head_and_tail
 from course_lib.text.wordpiece import WordPiece
@@ -39,6 +37,7 @@ from course_lib.torch.training import loop, objectives
 from course_lib.torch.training.classifier import embed, predict
 from course_lib.torch.training.optimizers import adamw
 from course_lib.training.schedules import warmup_then_linear_decay
+from notebooks.experiments._classified import across, calibration, nll, temperature  # noqa: F401 (the lecture's)
 from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
 
 POOL, VALIDATION = 4000, 1000  # reviews to learn from and to choose by
@@ -101,7 +100,6 @@ def told(arm: str, examples: int = 2000, **more) -> list[Run]:
 
 GRID = [(epochs, lr) for epochs in (1, 2, 3) for lr in (1e-4, 2e-4, 4e-4)]
 BEYOND = [(3, 5e-5), (4, 5e-5), (4, 1e-4), (4, 2e-4)]  # around what is best of these, where it lies at their edge
-THREE = [(3, lr) for lr in (1e-4, 2e-4, 4e-4)]
 RUNS = table(
     [
         *trials("mean", 2000, *GRID, *BEYOND),
@@ -110,21 +108,6 @@ RUNS = table(
         *trials("mean", 250, (8, 2e-4), (16, 1e-4), (16, 2e-4)),
         *trials("mean", 250, (3, 2e-4), (3, 4e-4), (5, 2e-4), (5, 4e-4), (8, 1e-4)),
         *told("mean", 250),
-        *trials("trainer", 2000, (3, 5e-5), *THREE),
-        *told("trainer"),
-        *trials("mean", 1000, (3, 1e-4), (3, 2e-4), (6, 1e-4), (6, 2e-4)),
-        *told("mean", 1000),
-        *told("mean", 4000),
-        *trials("first", 2000, *THREE),
-        *told("first"),
-        *trials("layers", 2000, *THREE),
-        *told("layers"),
-        *trials("lora", 2000, (3, 5e-4), (3, 1e-3), (3, 2e-3)),
-        *told("lora"),
-        *trials("scratch", 2000, (3, 2e-4), (3, 4e-4), (3, 1e-3), (10, 2e-4), (10, 4e-4)),
-        *told("scratch"),
-        *told("mean", precision="float32"),
-        *told("keras", precision="float32"),
     ]
 )
 
@@ -153,7 +136,7 @@ def measure(run: Run, record: Record) -> dict:
     data = prepared(run.corpus)
     rows = np.random.default_rng(run.seed).permutation(POOL)[: run.examples]
     parts = [data.validation] if trial else [data.validation, data.test]
-    with torch.autocast("cpu", torch.bfloat16, enabled=run.precision == "bfloat16" and run.arm != "trainer"):
+    with precision(run):
         logits = FIT.get(run.arm, tuned)(run, data.train, rows, parts)
     figures = {"epochs": run.epochs, "lr": run.lr}
     figures |= {"validation": round(accuracy(logits[0].argmax(-1), parts[0].labels).value, 4)}
@@ -170,6 +153,18 @@ def measure(run: Run, record: Record) -> dict:
             "right": np.packbits(answers == labels).tobytes().hex(),
         }
     return figures | {"seconds": round(time.process_time() - begin, 1), "version": version("torch")}
+
+
+def precision(run: Run):
+    """The context in which a run computes.
+
+    None for the Trainer, which opens its own for each batch: autocast keeps its copies of the weights until the
+    outermost context ends, and in one around the whole training every update but the first would go unseen. (The
+    course's loop drops the copies after each update.)
+    """
+    if run.arm == "trainer":
+        return nullcontext()
+    return torch.autocast("cpu", torch.bfloat16, enabled=run.precision == "bfloat16")
 
 
 def tuned(run: Run, train, rows, parts) -> list:
@@ -294,54 +289,11 @@ def cut(ids, run: Run):
     return head_and_tail(ids, run.max_len, run.max_len - 1 if run.cut == "first" else run.max_len // 2)
 
 
-def nll(logits, labels) -> float:
-    """The mean negative log-likelihood of the labels, nats."""
-    return torch.nn.functional.cross_entropy(torch.tensor(logits).double(), torch.tensor(labels)).item()
-
-
-def temperature(logits, labels) -> float:
-    """What to divide logits by for the lowest loss on these labels, the validation sentences' (Guo et al. 2017)."""
-    return float(np.exp(minimize_scalar(lambda x: nll(logits / np.exp(x), labels), bounds=(-6, 6)).x))
-
-
-def calibration(logits, labels) -> list:
-    """For probabilities of the answer from 0.5 to 1, in steps of a tenth: how many, their mean, and how many right."""
-    p = torch.softmax(torch.tensor(logits).double(), -1).max(-1).values.numpy()
-    bins = np.minimum((p * 10).astype(int) - 5, 4)
-    right = logits.argmax(-1) == labels
-    return [
-        [
-            int((bins == k).sum()),
-            round(float(p[bins == k].mean()) if (bins == k).any() else 0, 4),
-            int(right[bins == k].sum()),
-        ]
-        for k in range(5)
-    ]
-
-
 def rights(figures: dict) -> np.ndarray:
     """Which test sentences a recorded run was right on, boolean (N,)."""
     return np.unpackbits(np.frombuffer(bytes.fromhex(figures["right"]), np.uint8)).astype(bool)[
         : TEST[figures["corpus"]]
     ]
-
-
-def across(right) -> Estimate:
-    """The mean of S seeds on N sentences, (S, N), and its 95% interval, which covers both draws.
-
-    The variance is that of the sentences' means over N, plus that of the seeds' means over S. Each is itself estimated,
-    the second from S numbers alone, so the half-width is Student's t times its root, with Satterthwaite's degrees of
-    freedom (1946): about N where the sentences dominate (1.96), about S - 1 where the seeds do (4.3 for three).
-    """
-    right = np.asarray(right, dtype=float)
-    count, size = right.shape
-    parts, freedom = [right.mean(0).var(ddof=1) / size], [size - 1]
-    if count > 1:
-        parts, freedom = [*parts, right.mean(1).var(ddof=1) / count], [*freedom, count - 1]
-    variance = sum(parts)
-    spread = sum(part**2 / n for part, n in zip(parts, freedom, strict=True))
-    half = t.ppf(0.975, variance**2 / spread) * np.sqrt(variance) if variance else 0.0
-    return Estimate(float(right.mean()), float(right.mean() - half), float(right.mean() + half))
 
 
 EXPERIMENT = Experiment(__doc__, RUNS, measure, Record.of(__file__), "frozen")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import reviews, sentence_pairs
@@ -186,6 +187,13 @@ def test_a_fine_tuning(few_sentences, tmp_path, monkeypatch, arm):
         assert (figures["epochs"], figures["lr"]) == (best["epochs"], best["lr"])
     right = fine_tuning.rights(figures)
     assert right.shape == (16,) and right.mean() == pytest.approx(figures["accuracy"][0], abs=1e-4)
+
+
+def test_the_trainer_stands_in_no_autocast_but_its_own():
+    """Within another one, even a disabled one, it would go on with the first update's copies of the weights."""
+    with fine_tuning.precision(fine_tuning.Run("trainer")):
+        assert torch.autocast_increment_nesting() == 1
+        torch.autocast_decrement_nesting()
 
 
 def test_a_fine_tuning_waits_for_its_trials(few_sentences, tmp_path, monkeypatch, capsys):
