@@ -806,10 +806,10 @@ def probe() -> Diagram:
 def fine_tuning() -> Diagram:
     d = Diagram(
         520, 404,
-        "Three ways to tune one model. The mean of the tokens' vectors is that of the text, and a new classifier "
-        "reads it. Frozen: the gradient stops at the classifier. Fine-tuned: it reaches layers and embeddings, and "
-        "every weight moves. LoRA: it goes through the layers, not to the embeddings, and moves only two narrow "
-        "matrices, A and B, beside each frozen matrix W of the queries and values.",
+        "Three ways to tune one model. A new classifier reads the tokens' mean vector. Frozen: the gradient "
+        "stops at the classifier. Fine-tuned: it reaches layers and embeddings, and every weight moves. LoRA: it "
+        "goes through the layers, not to the embeddings, and moves only two narrow matrices, A and B, beside the "
+        "frozen matrices W of queries and values.",
     )  # fmt: skip
     for panel, title in enumerate(("frozen", "fine-tuned", "LoRA")):
         left, tuned = 4 + 178 * panel, panel == 1
