@@ -1,19 +1,23 @@
 """What a model finds in texts, of any framework: tags of words, and answers that are pieces of a context.
 
 A framework's `predictions.py` says how logits come out of its models; here is what goes in and what is made of
-them. Long sentences and contexts are read in parts, so that no word is left out.
+them: the functions of that module are methods of `Predictions`. Long sentences and contexts are read in parts, so that
+no word is left out.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from course_lib.batches.spans import QuestionWindows, encode_questions
+from course_lib.batches.texts import Batches
 from course_lib.batches.tokens import EncodedWords, encode_words, word_tags
 from course_lib.evaluation.best_spans import Found, answer_texts, best_spans
 from course_lib.strings import as_texts
-from course_lib.training.arguments import max_len_of
+from course_lib.text.padding import stacked
+from course_lib.training.arguments import max_len_of, reads_segments
 
 
 class Answer(NamedTuple):
@@ -127,6 +131,126 @@ def as_answers(found: Sequence[Found], contexts: str | Sequence[str], threshold:
         start, end = one.spans[0][:2] if text else (0, 0)
         answers.append(Answer(text, start, end, one.margin))
     return answers
+
+
+class Predictions:
+    """What a framework's models say of tokens and of spans: logits, tags of words, answers out of contexts.
+
+    Parameters
+    ----------
+    reader : (model, {field of its output: axes}, whether segments are read) -> a function of a batch, ids (B, T) and,
+        if they are read, segments (B, T), that gives each field as a float32 array; it calls `check_outputs`
+    """
+
+    def __init__(self, reader: Callable):
+        self.reader = reader
+
+    def token_logits(self, model, sequences, batch_size: int = 64, progress: bool = False) -> list[np.ndarray]:
+        """The logits of each token, in the order given.
+
+        Parameters
+        ----------
+        model : a `BertForTokenClassification`, or another model whose `logits` are (B, T, n_classes)
+        sequences : N arrays of token ids, shape (length,)
+        batch_size : sequences that are read together
+        progress : show a bar
+
+        Returns
+        -------
+        N float32 arrays (length, n_classes).
+
+        Raises
+        ------
+        ValueError : no sequences, an empty one, ids outside the vocabulary, a sequence that is too long.
+        TypeError : ids that are not integers, a model that does not label tokens.
+        """
+        (found,) = self._run(model, sequences, None, {"logits": 3}, batch_size, progress)
+        return found
+
+    def span_logits(self, model, windows: QuestionWindows, batch_size: int = 64, progress: bool = False):
+        """The logits of each token as the start and as the end of an answer.
+
+        Parameters
+        ----------
+        model : a `BertForQuestionAnswering`, or another model with `start_logits` and `end_logits`, each (B, T)
+        windows : M, of `encode_questions`
+        batch_size, progress : as for `token_logits`
+
+        Returns
+        -------
+        Two lists of M float32 arrays (length,).
+
+        Raises
+        ------
+        ValueError : ids outside the vocabulary, a window that is too long.
+        TypeError : a model that does not find answers.
+        """
+        fields = {"start_logits": 2, "end_logits": 2}
+        return self._run(model, windows.ids, windows.segments, fields, batch_size, progress)
+
+    def tag(
+        self,
+        model,
+        sentences,
+        tokenizer,
+        names=None,
+        max_len: int | None = None,
+        batch_size: int = 64,
+        progress: bool = False,
+    ) -> list[list[str]]:
+        """A tag for each word of N sentences: `tag(model, [["Owen", "sleeps"]], tokenizer)` -> [["B-PER", "O"]].
+
+        Parameters and errors are those of `tag_words`, and of `token_logits`.
+        """
+        logits = lambda model, ids: self.token_logits(model, ids, batch_size, progress)  # noqa: E731
+        return tag_words(logits, model, sentences, tokenizer, names, max_len)
+
+    def find_answers(
+        self,
+        model,
+        questions,
+        contexts,
+        tokenizer,
+        max_len: int = 384,
+        stride: int = 128,
+        max_answer: int = 30,
+        n_best: int = 5,
+        batch_size: int = 64,
+        progress: bool = False,
+    ) -> list[Found]:
+        """The best spans for each of N questions, and the score of "no answer": to choose a threshold, or to look at.
+
+        Parameters and errors are those of `find_spans`, and of `span_logits`.
+        """
+        logits = lambda model, windows: self.span_logits(model, windows, batch_size, progress)  # noqa: E731
+        return find_spans(logits, model, questions, contexts, tokenizer, max_len, stride, max_answer, n_best)
+
+    def answer(self, model, questions, contexts, tokenizer, threshold: float = np.inf, **options) -> list[Answer]:
+        """The answer to each of N questions: `answer(model, "Who reads?", "Ann reads.", tokenizer)[0].text` -> "Ann".
+
+        Parameters
+        ----------
+        threshold : above which margin there is no answer, of `best_threshold`; inf answers always
+        model, questions, contexts, tokenizer, options : as for `find_answers`
+
+        Raises
+        ------
+        TypeError, ValueError : as for `find_answers`.
+        """
+        return as_answers(self.find_answers(model, questions, contexts, tokenizer, **options), contexts, threshold)
+
+    def _run(self, model, sequences, segments, fields: dict[str, int], batch_size, progress) -> list[list[np.ndarray]]:
+        """For each field of the model's output, with so many axes, its part of each sequence."""
+        found = [[None] * len(sequences) for _ in fields]
+        knows_segments = segments is not None and reads_segments(model)
+        read = self.reader(model, fields, knows_segments)
+        batches = Batches(sequences, batch_size, pad_id=model.config.pad_id)
+        for ids, rows in tqdm(batches, disable=not progress, unit="batch"):
+            further = [stacked([segments[row] for row in rows], 0, 1)] if knows_segments else []
+            for values, logits in zip(found, read(ids, *further), strict=True):
+                for row, own in zip(rows, logits, strict=True):
+                    values[row] = own[: len(sequences[row])]
+        return found
 
 
 def names_of(model, names: Sequence[str] | None = None) -> list[str]:
