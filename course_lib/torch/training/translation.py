@@ -33,9 +33,6 @@ def train(
 ) -> History:
     """Train a translation model in place with teacher forcing and leave it in evaluation mode, its best weights set.
 
-    A training that was killed goes on exactly where it was saved: call this again, with a model of the same sizes and
-    the same arguments. One that is over is loaded; with higher limits it goes on.
-
     Parameters
     ----------
     model : `model(source_ids (B, S), target_ids (B, T))` has `logits` (B, T, V); with a `pad_id`, or a config with one
@@ -43,28 +40,9 @@ def train(
     validation : held-out batches of the same kind; decide over the best weights and when patience is over
     rate : of Adam; a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
     smoothing : of the labels
-    max_norm : the norm that the gradient of all parameters together is cut down to; None cuts nothing
-    epochs, steps, seconds : limits, epochs and steps whole; whichever comes first. Validation and saving take no time
-    validate_every : updates between two validations; None validates at the end of each epoch
-    patience : validations without a better one until training stops; None never stops early
-    checkpoint : a folder to save to and resume from
-    save_every : seconds between two times of saving; infinity saves at the end alone
-    seed : of dropout; the order of the batches is theirs
-    progress : show a bar
-    clock : what counts the seconds; `time.process_time`, with one thread, leaves out those in which other work had the
-        processor, though work on its other cores may still slow it down
 
-    Returns
-    -------
-    History : losses, validations, and times.
-
-    Raises
-    ------
-    ValueError : no limit, a limit that is not positive, an epoch without batches, held-out ids that the model cannot
-        read, weights of 16 bits, or frozen ones alone.
-    CheckpointError : `checkpoint` holds a training with another model, other settings, other data (those held out
-        included), or other frozen parameters.
-    FloatingPointError : the training diverged.
+    The other parameters, what is returned, what is raised, and how a training goes on: as for
+    `course_lib.torch.training.loop.train`.
     """
     return loop.train(
         model,
