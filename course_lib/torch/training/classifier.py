@@ -16,8 +16,8 @@ from course_lib.torch.layers import at_least_float32, mean_pool, tensor_of
 from course_lib.torch.models.bert import BertForMaskedLM, BertModel
 from course_lib.torch.models.bert_heads import BertForPreTraining, BertForQuestionAnswering, BertForTokenClassification
 from course_lib.torch.modes import evaluating
-from course_lib.torch.training import loop, objectives
-from course_lib.torch.training.common import check_model, device_of, recasting
+from course_lib.torch.training import loop, objectives, optimizers
+from course_lib.torch.training.common import check_model, device_of
 from course_lib.training.arguments import (
     check_fraction,
     check_lengths,
@@ -38,9 +38,7 @@ NO_CLASSIFIERS = (
 
 
 def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, weight_decay: float = 0.01):
-    """AdamW (Loshchilov and Hutter 2019) whose rate warms up and then decays to 0 (Devlin et al. 2018, A.2).
-
-    Weight decay spares everything with a single axis: biases and the parameters of normalisations.
+    """`optimizers.adamw`, whose rate warms up and then decays to 0 (Devlin et al. 2018, A.2).
 
     Parameters
     ----------
@@ -60,12 +58,9 @@ def make_optimizer(model, n_steps: int, lr: float = 2e-4, warmup: float = 0.1, w
     """
     check_count("n_steps", n_steps)
     check_positive_or_zero("lr", lr)
-    check_positive_or_zero("weight_decay", weight_decay)
     check_fraction("warmup", warmup)
-    matrices = [p for p in model.parameters() if p.ndim > 1]
-    vectors = [p for p in model.parameters() if p.ndim <= 1]
-    groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-    optimizer = recasting(torch.optim.AdamW(groups, lr=lr))
+    optimizer = optimizers.adamw(model, weight_decay)
+    optimizers.set_rate(optimizer, lr)
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, _factors(n_steps, warmup))
 
 
