@@ -226,22 +226,6 @@ class BertOutput(NamedTuple):
     weights: tuple | None  # as in EncoderOutput
 
 
-class MaskedLMOutput(NamedTuple):
-    """Of `BertForMaskedLM`."""
-
-    logits: Any  # (B, T, V); of N tokens alone, (N, V), with `at`
-    hidden: tuple | None
-    weights: tuple | None
-
-
-class ClassifierOutput(NamedTuple):
-    """Of `BertForSequenceClassification`."""
-
-    logits: Any  # (B, n_classes)
-    hidden: tuple | None
-    weights: tuple | None
-
-
 BERT = Family(
     name="BERT",
     config=BertConfig,

@@ -1,6 +1,14 @@
-"""What BERT's heads for other tasks than the classification of texts return."""
+"""What BERT's heads return."""
 
 from typing import Any, NamedTuple
+
+
+class MaskedLMOutput(NamedTuple):
+    """Of `BertForMaskedLM`."""
+
+    logits: Any  # (B, T, V); of N tokens alone, (N, V), with `at`
+    hidden: tuple | None
+    weights: tuple | None
 
 
 class PretrainingOutput(NamedTuple):
@@ -10,6 +18,14 @@ class PretrainingOutput(NamedTuple):
     next_logits: Any  # (B, 2): that the second text follows the first, and that it does not
     hidden: tuple | None  # as in EncoderOutput
     weights: tuple | None  # as in EncoderOutput
+
+
+class ClassifierOutput(NamedTuple):
+    """Of `BertForSequenceClassification`."""
+
+    logits: Any  # (B, n_classes)
+    hidden: tuple | None
+    weights: tuple | None
 
 
 class TokenClassifierOutput(NamedTuple):

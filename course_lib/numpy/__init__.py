@@ -15,10 +15,12 @@ from course_lib.numpy.models.albert import (
     AlbertForTokenClassification,
     AlbertModel,
 )
-from course_lib.numpy.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.numpy.models.bert import BertModel
 from course_lib.numpy.models.bert_heads import (
+    BertForMaskedLM,
     BertForPreTraining,
     BertForQuestionAnswering,
+    BertForSequenceClassification,
     BertForTokenClassification,
 )
 from course_lib.numpy.models.distilbert import (

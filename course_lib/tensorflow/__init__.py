@@ -35,10 +35,12 @@ from course_lib.tensorflow.models.albert import (
     AlbertForTokenClassification,
     AlbertModel,
 )
-from course_lib.tensorflow.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.tensorflow.models.bert import BertModel
 from course_lib.tensorflow.models.bert_heads import (
+    BertForMaskedLM,
     BertForPreTraining,
     BertForQuestionAnswering,
+    BertForSequenceClassification,
     BertForTokenClassification,
 )
 from course_lib.tensorflow.models.distilbert import (

@@ -27,10 +27,12 @@ from course_lib.torch.models.albert import (
     AlbertForTokenClassification,
     AlbertModel,
 )
-from course_lib.torch.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
+from course_lib.torch.models.bert import BertModel
 from course_lib.torch.models.bert_heads import (
+    BertForMaskedLM,
     BertForPreTraining,
     BertForQuestionAnswering,
+    BertForSequenceClassification,
     BertForTokenClassification,
 )
 from course_lib.torch.models.distilbert import (

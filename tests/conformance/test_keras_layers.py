@@ -19,7 +19,8 @@ from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.roberta import RobertaConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.tensorflow.models.albert import AlbertEmbeddings
-from course_lib.tensorflow.models.bert import BertEmbeddings, MaskedLMHead
+from course_lib.tensorflow.models.bert import BertEmbeddings
+from course_lib.tensorflow.models.bert_heads import MaskedLMHead
 from course_lib.tensorflow.models.roberta import RobertaEmbeddings, RobertaHead
 from course_lib.tensorflow.training.classifier import embed
 from tests.support.backends import TENSORFLOW

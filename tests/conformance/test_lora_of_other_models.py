@@ -13,7 +13,7 @@ from torch import nn
 from course_lib.batches.texts import TextBatches
 from course_lib.models.bert import BertConfig
 from course_lib.torch.lora import add_lora, load_lora, merge_lora, save_lora
-from course_lib.torch.models.bert import BertForSequenceClassification
+from course_lib.torch.models.bert_heads import BertForSequenceClassification
 from course_lib.torch.state import get_state, set_state
 from tests.support.backends import TORCH
 

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from course_lib.masks import padding_mask
-from course_lib.models.bert import MaskedLMOutput
+from course_lib.models.bert_heads import MaskedLMOutput
 from course_lib.models.blocks import BlockConfig
 from course_lib.tensorflow import Encoder
 from course_lib.tensorflow.layers import dense, embedding

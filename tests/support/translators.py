@@ -9,7 +9,7 @@ from torch import nn
 import course_lib.torch
 import course_lib.torch.training.translation
 from course_lib.masks import padding_mask
-from course_lib.models.bert import MaskedLMOutput
+from course_lib.models.bert_heads import MaskedLMOutput
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.text.padding import padded

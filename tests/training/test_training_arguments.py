@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import course_lib.tensorflow
 from course_lib.batches.pairs import PairBatches
 from course_lib.batches.texts import Batches
-from course_lib.models.bert import MaskedLMOutput
+from course_lib.models.bert_heads import MaskedLMOutput
 from course_lib.models.transformer import TransformerConfig
 from course_lib.text.padding import padded
 from course_lib.training.arguments import settings_of

@@ -8,8 +8,13 @@ from course_lib.models.blocks import BlockConfig
 from course_lib.numpy.attention import attention
 from course_lib.numpy.encoder import Encoder
 from course_lib.numpy.layers import Linear
-from course_lib.numpy.models.bert import BertEmbeddings, BertForMaskedLM, BertForSequenceClassification, BertModel
-from course_lib.numpy.models.bert_heads import BertForQuestionAnswering, BertForTokenClassification
+from course_lib.numpy.models.bert import BertEmbeddings, BertModel
+from course_lib.numpy.models.bert_heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+)
 
 
 class AlbertEmbeddings(BertEmbeddings):

@@ -7,8 +7,13 @@ from course_lib.models.distilbert import DISTILBERT, DistilBertConfig
 from course_lib.models.position_tables import sinusoidal_table
 from course_lib.numpy.attention import attention
 from course_lib.numpy.layers import Linear, relu
-from course_lib.numpy.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel, initialise
-from course_lib.numpy.models.bert_heads import BertForQuestionAnswering, BertForTokenClassification
+from course_lib.numpy.models.bert import BertModel, initialise
+from course_lib.numpy.models.bert_heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+)
 
 
 class DistilBertModel(BertModel):

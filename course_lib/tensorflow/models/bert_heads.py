@@ -1,15 +1,62 @@
-"""BERT's heads for other tasks: both tasks of its pretraining, a label for each token, answers in a text."""
+"""BERT's heads: both tasks of its pretraining, classes of texts and of tokens, answers in a text."""
 
 import keras
 
 from course_lib.models.bert import BERT, BertConfig
-from course_lib.models.bert_heads import AnswerOutput, PretrainingOutput, TokenClassifierOutput
+from course_lib.models.bert_heads import (
+    AnswerOutput,
+    ClassifierOutput,
+    MaskedLMOutput,
+    PretrainingOutput,
+    TokenClassifierOutput,
+)
 from course_lib.models.hugging_face import check_config
 from course_lib.tensorflow.attention import attention
+from course_lib.tensorflow.encoder import ACTIVATIONS
 from course_lib.tensorflow.fitting import Fittable
-from course_lib.tensorflow.layers import ExplicitMask, chosen, dense, table_of
-from course_lib.tensorflow.models.bert import BertModel, MaskedLMHead
+from course_lib.tensorflow.layers import ExplicitMask, chosen, dense, layer_norm, lengths, mean_pool, product, table_of
+from course_lib.tensorflow.masks import real_tokens
+from course_lib.tensorflow.models.bert import BertModel
 from course_lib.tensorflow.pretrained import Checkpoint
+from course_lib.tensorflow.serialization import Portable
+
+
+class MaskedLMHead(Portable, keras.layers.Layer):
+    """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.transform = dense(config.d_model, config.d_embedding, config.init_std)
+        self.activation = ACTIVATIONS[config.head_activation]
+        self.norm = layer_norm(config.d_embedding, config.norm_eps)
+        self.bias = self.add_weight(shape=(config.vocab_size,), initializer="zeros", name="bias")
+
+    def call(self, x, table):
+        """x (..., d_model) and the token table (V, d_model) -> logits (..., V)."""
+        return product(self.norm(self.activation(self.transform(x))), table) + self.bias
+
+
+class BertForMaskedLM(Checkpoint, Fittable, ExplicitMask, keras.Model):
+    """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
+
+    family = BERT
+    architecture = "BertForMaskedLM"
+    Base = BertModel
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=False)
+        self.head = MaskedLMHead(config)
+
+    def call(self, ids, mask=None, segments=None, return_layers=False, at=None, training=False):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights.
+
+        With `at`, boolean (B, T), the logits are of the N tokens where it is True, (N, V), in the order of the rows:
+        the product with the vocabulary takes long, and training needs it for the blanks alone.
+        """
+        last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return MaskedLMOutput(self.head(chosen(last_hidden, at), table_of(self.bert.embeddings.token)), hidden, weights)
 
 
 class BertForPreTraining(Checkpoint, Fittable, ExplicitMask, keras.Model):
@@ -42,6 +89,46 @@ class BertForPreTraining(Checkpoint, Fittable, ExplicitMask, keras.Model):
         last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
         masked_logits = self.head(chosen(last_hidden, at), table_of(self.bert.embeddings.token))
         return PretrainingOutput(masked_logits, self.next_sentence(pooled), hidden, weights)
+
+
+class BertForSequenceClassification(Checkpoint, Fittable, ExplicitMask, keras.Model):
+    """BERT with a linear classifier on the pooled first token (section 4.1), or on the mean of the real tokens.
+
+    `config.pooling` says on which; with "mean" there is no pooler. The mask says which tokens are real: those that any
+    query may attend to. Without a mask all are.
+
+    Keras's own loop trains it too: `compile` with a loss that has `from_logits=True`, then `fit(ids, labels)`, or
+    `fit({"ids": ids, "segments": segments}, labels)`. In `fit`, `evaluate`, `predict` and `export` a mask that is not
+    given hides `config.pad_id`; a call with None hides nothing.
+    """
+
+    family = BERT
+    architecture = "BertForSequenceClassification"
+    Base = BertModel
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=config.pooler and config.pooling == "first")
+        self.dropout = keras.layers.Dropout(config.head_dropout)
+        self.classifier = self.make_classifier(config)
+
+    def make_classifier(self, config: BertConfig):
+        """What takes the vectors of texts (B, d_model) to logits (B, n_classes)."""
+        return dense(config.d_model, config.n_classes, config.init_std)
+
+    def classify(self, x):
+        """Vectors of texts (B, d_model) -> logits (B, n_classes)."""
+        return self.classifier(self.dropout(x))
+
+    def call(self, ids, mask=None, segments=None, return_layers=False, training=False):
+        """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
+        last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        if self.config.pooling == "mean":
+            pooled = mean_pool(last_hidden, real_tokens(mask, lengths(last_hidden)[:2]))
+        elif pooled is None:
+            pooled = last_hidden[:, 0]
+        return ClassifierOutput(self.classify(pooled), hidden, weights)
 
 
 class BertForTokenClassification(Checkpoint, Fittable, ExplicitMask, keras.Model):

@@ -9,8 +9,13 @@ from course_lib.models.distilbert import DISTILBERT, DistilBertConfig
 from course_lib.models.position_tables import sinusoidal_table
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.layers import dense
-from course_lib.tensorflow.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel
-from course_lib.tensorflow.models.bert_heads import BertForQuestionAnswering, BertForTokenClassification
+from course_lib.tensorflow.models.bert import BertModel
+from course_lib.tensorflow.models.bert_heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+)
 
 
 class DistilBertModel(BertModel):

@@ -9,8 +9,13 @@ import tensorflow as tf
 from course_lib.checks import check_length
 from course_lib.models.roberta import ROBERTA, RobertaConfig
 from course_lib.tensorflow.layers import dense
-from course_lib.tensorflow.models.bert import BertEmbeddings, BertForMaskedLM, BertForSequenceClassification, BertModel
-from course_lib.tensorflow.models.bert_heads import BertForQuestionAnswering, BertForTokenClassification
+from course_lib.tensorflow.models.bert import BertEmbeddings, BertModel
+from course_lib.tensorflow.models.bert_heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+)
 from course_lib.tensorflow.serialization import Portable
 
 

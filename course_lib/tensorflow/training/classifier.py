@@ -11,8 +11,9 @@ from course_lib.batches.texts import Batches, check_examples, epochs_of
 from course_lib.checks import check_count
 from course_lib.masks import padding_mask
 from course_lib.tensorflow.layers import at_least_float32, mean_pool
-from course_lib.tensorflow.models.bert import BertForMaskedLM, BertModel
+from course_lib.tensorflow.models.bert import BertModel
 from course_lib.tensorflow.models.bert_heads import (
+    BertForMaskedLM,
     BertForPreTraining,
     BertForQuestionAnswering,
     BertForTokenClassification,

@@ -9,8 +9,13 @@ from course_lib.models.albert import ALBERT, AlbertConfig
 from course_lib.models.blocks import BlockConfig
 from course_lib.torch.attention import attention
 from course_lib.torch.encoder import Encoder
-from course_lib.torch.models.bert import BertEmbeddings, BertForMaskedLM, BertForSequenceClassification, BertModel
-from course_lib.torch.models.bert_heads import BertForQuestionAnswering, BertForTokenClassification
+from course_lib.torch.models.bert import BertEmbeddings, BertModel
+from course_lib.torch.models.bert_heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+)
 
 
 class AlbertEmbeddings(BertEmbeddings):

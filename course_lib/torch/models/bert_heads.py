@@ -1,14 +1,65 @@
-"""BERT's heads for other tasks: both tasks of its pretraining, a label for each token, answers in a text."""
+"""BERT's heads: both tasks of its pretraining, classes of texts and of tokens, answers in a text."""
 
+import torch
 from torch import nn
+from torch.nn import functional as F
 
 from course_lib.models.bert import BERT, BertConfig
-from course_lib.models.bert_heads import AnswerOutput, PretrainingOutput, TokenClassifierOutput
+from course_lib.models.bert_heads import (
+    AnswerOutput,
+    ClassifierOutput,
+    MaskedLMOutput,
+    PretrainingOutput,
+    TokenClassifierOutput,
+)
 from course_lib.models.hugging_face import check_config
 from course_lib.torch.attention import attention
-from course_lib.torch.layers import chosen
-from course_lib.torch.models.bert import BertModel, MaskedLMHead, initialise
+from course_lib.torch.encoder import ACTIVATIONS
+from course_lib.torch.layers import chosen, mean_pool
+from course_lib.torch.masks import real_tokens
+from course_lib.torch.models.bert import BertModel, initialise
 from course_lib.torch.pretrained import Checkpoint
+
+
+class MaskedLMHead(nn.Module):
+    """A linear layer, activation and normalisation, then the token embeddings once more as the output matrix."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        self.transform = nn.Linear(config.d_model, config.d_embedding)
+        self.activation = ACTIVATIONS[config.head_activation]
+        self.norm = nn.LayerNorm(config.d_embedding, config.norm_eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        initialise(self, config.init_std)
+
+    def forward(self, x, table):
+        """x (..., d_model) and the token table (V, d_model) -> logits (..., V)."""
+        return F.linear(self.norm(self.activation(self.transform(x))), table, self.bias)
+
+
+class BertForMaskedLM(Checkpoint, nn.Module):
+    """BERT with the head of its first pretraining task: which token stood here? (section 3.1, task 1)."""
+
+    family = BERT
+    architecture = "BertForMaskedLM"
+    Base = BertModel
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=False)
+        self.head = MaskedLMHead(config)
+
+    def forward(self, ids, mask=None, segments=None, return_layers=False, at=None):
+        """Arguments and errors as for `BertModel` -> MaskedLMOutput: logits (B, T, V), hidden, weights.
+
+        With `at`, boolean (B, T), the logits are of the N tokens where it is True, (N, V), in the order of the rows:
+        the product with the vocabulary takes long, and training needs it for the blanks alone.
+        `torch.compile` breaks its graph where they are counted, and makes one of the whole where
+        `torch._dynamo.config.capture_dynamic_output_shape_ops` is True.
+        """
+        last_hidden, _, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        return MaskedLMOutput(self.head(chosen(last_hidden, at), self.bert.embeddings.token.weight), hidden, weights)
 
 
 class BertForPreTraining(Checkpoint, nn.Module):
@@ -39,6 +90,43 @@ class BertForPreTraining(Checkpoint, nn.Module):
         last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
         masked_logits = self.head(chosen(last_hidden, at), self.bert.embeddings.token.weight)
         return PretrainingOutput(masked_logits, self.next_sentence(pooled), hidden, weights)
+
+
+class BertForSequenceClassification(Checkpoint, nn.Module):
+    """BERT with a linear classifier on the pooled first token (section 4.1), or on the mean of the real tokens.
+
+    `config.pooling` says on which; with "mean" there is no pooler. The mask says which tokens are real: those that any
+    query may attend to. Without a mask all are.
+    """
+
+    family = BERT
+    architecture = "BertForSequenceClassification"
+    Base = BertModel
+
+    def __init__(self, config: BertConfig, attention=attention):
+        super().__init__()
+        self.config = check_config(config, self.family)
+        self.bert = self.Base(config, attention, pooler=config.pooler and config.pooling == "first")
+        self.dropout = nn.Dropout(config.head_dropout)
+        self.classifier = self.make_classifier(config)
+        initialise(self.classifier, config.init_std)
+
+    def make_classifier(self, config: BertConfig):
+        """What takes the vectors of texts (B, d_model) to logits (B, n_classes)."""
+        return nn.Linear(config.d_model, config.n_classes)
+
+    def classify(self, x):
+        """Vectors of texts (B, d_model) -> logits (B, n_classes)."""
+        return self.classifier(self.dropout(x))
+
+    def forward(self, ids, mask=None, segments=None, return_layers=False):
+        """Arguments and errors as for `BertModel` -> ClassifierOutput: logits (B, n_classes), hidden, weights."""
+        last_hidden, pooled, hidden, weights = self.bert(ids, mask=mask, segments=segments, return_layers=return_layers)
+        if self.config.pooling == "mean":
+            pooled = mean_pool(last_hidden, real_tokens(mask, last_hidden.shape[:2]))
+        elif pooled is None:
+            pooled = last_hidden[:, 0]
+        return ClassifierOutput(self.classify(pooled), hidden, weights)
 
 
 class BertForTokenClassification(Checkpoint, nn.Module):

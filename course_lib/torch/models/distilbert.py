@@ -10,8 +10,13 @@ from torch.nn import functional as F
 from course_lib.models.distilbert import DISTILBERT, DistilBertConfig
 from course_lib.models.position_tables import sinusoidal_table
 from course_lib.torch.attention import attention
-from course_lib.torch.models.bert import BertForMaskedLM, BertForSequenceClassification, BertModel, initialise
-from course_lib.torch.models.bert_heads import BertForQuestionAnswering, BertForTokenClassification
+from course_lib.torch.models.bert import BertModel, initialise
+from course_lib.torch.models.bert_heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+)
 
 
 class DistilBertModel(BertModel):

@@ -8,8 +8,13 @@ from torch import nn
 
 from course_lib.checks import check_length
 from course_lib.models.roberta import ROBERTA, RobertaConfig
-from course_lib.torch.models.bert import BertEmbeddings, BertForMaskedLM, BertForSequenceClassification, BertModel
-from course_lib.torch.models.bert_heads import BertForQuestionAnswering, BertForTokenClassification
+from course_lib.torch.models.bert import BertEmbeddings, BertModel
+from course_lib.torch.models.bert_heads import (
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+)
 
 
 class RobertaEmbeddings(BertEmbeddings):

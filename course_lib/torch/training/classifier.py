@@ -13,8 +13,13 @@ from course_lib.checks import check_count
 from course_lib.masks import padding_mask
 from course_lib.text.padding import positional
 from course_lib.torch.layers import at_least_float32, mean_pool, tensor_of
-from course_lib.torch.models.bert import BertForMaskedLM, BertModel
-from course_lib.torch.models.bert_heads import BertForPreTraining, BertForQuestionAnswering, BertForTokenClassification
+from course_lib.torch.models.bert import BertModel
+from course_lib.torch.models.bert_heads import (
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForTokenClassification,
+)
 from course_lib.torch.modes import evaluating
 from course_lib.torch.training import loop, objectives, optimizers
 from course_lib.torch.training.common import check_model, device_of
