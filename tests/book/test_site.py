@@ -48,14 +48,22 @@ def address(site):
 
 
 @pytest.fixture(scope="module")
-def findings(site, browser, address):
-    """What is wrong with any page, by kind; what they refer to is looked for in all files by `inspect_links`."""
+def visited(site, browser, address):
+    """(findings, what a reader meets on pages with tabs or solutions): each page is opened once."""
     by_kind: dict[str, list[str]] = {}
+    reader = Reader(site)
     with open_window(browser, address) as window:
-        for name in telling_pages(site):
-            for finding in inspect_page(window, address, name):
+        for name in sorted({*telling_pages(site), *reader.pages}):
+            use = (lambda page, name=name: reader.visit(page, name)) if name in reader.pages else None
+            for finding in inspect_page(window, address, name, use):
                 by_kind.setdefault(finding.kind, []).append(str(finding))
-    return by_kind
+    return by_kind, reader
+
+
+@pytest.fixture(scope="module")
+def findings(visited):
+    """What is wrong with any page, by kind; what they refer to is looked for in all files by `inspect_links`."""
+    return visited[0]
 
 
 @pytest.mark.parametrize(
@@ -223,30 +231,28 @@ def not_folded(page) -> list[str]:
     return wrong
 
 
-@pytest.fixture(scope="module")
-def visits(site, browser, address):
-    """What a reader meets on each page with tabs or solutions, by promise: each page is opened once."""
-    met: dict[str, list[str]] = {"tabs": [], "print": [], "solutions": []}
-    with_tabs, with_solutions = pages_with(site, 'data-sync-group="framework"'), pages_with(site, SOLUTION)
-    assert len(with_tabs) > 1 and with_solutions, "framework tabs on two pages or more, and exercises with solutions"
-    chosen, other = LABELS
-    with open_window(browser, address) as window:
-        page = window.new_page()
-        page.goto(with_tabs[0])
-        page.locator(f"label[data-sync-id={chosen}]").first.click()
-        for name in sorted({*with_tabs, *with_solutions}):
-            page.goto(name)
-            if name in with_tabs:
-                met["tabs"] += not_shown(page, chosen)  # as on the page before
-                page.locator(f"label[data-sync-id={other}]:visible").first.click()
-                met["tabs"] += not_shown(page, other)
-                chosen, other = other, chosen
-                met["print"] += not_printed(page)
-            if name in with_solutions:
-                met["solutions"] += not_folded(page)
-        kept = page.evaluate("localStorage.getItem('sphinx-design-tab-id-framework')")
-    met["tabs"] += [] if kept == chosen else [f"{chosen} was chosen, {kept} is kept"]
-    return met
+class Reader:
+    """Chooses another framework on each page with tabs, prints it, and opens solutions; `met` is what went wrong."""
+
+    def __init__(self, site: Path):
+        self.with_tabs = pages_with(site, 'data-sync-group="framework"')
+        self.with_solutions = pages_with(site, SOLUTION)
+        self.pages = {*self.with_tabs, *self.with_solutions}
+        self.met: dict[str, list[str]] = {"tabs": [], "print": [], "solutions": []}
+        self.chosen, self.other = None, next(iter(LABELS))
+
+    def visit(self, page, name: str) -> None:
+        if name in self.with_tabs:
+            if self.chosen is not None:
+                self.met["tabs"] += not_shown(page, self.chosen)  # as on the page before
+            page.locator(f"label[data-sync-id={self.other}]:visible").first.click()
+            self.met["tabs"] += not_shown(page, self.other)
+            self.chosen, (self.other,) = self.other, LABELS.keys() - {self.other}
+            kept = page.evaluate("localStorage.getItem('sphinx-design-tab-id-framework')")
+            self.met["tabs"] += [] if kept == self.chosen else [f"{self.chosen} was chosen, {kept} is kept"]
+            self.met["print"] += not_printed(page)
+        if name in self.with_solutions:
+            self.met["solutions"] += not_folded(page)
 
 
 @pytest.mark.parametrize(
@@ -257,8 +263,10 @@ def visits(site, browser, address):
         ("solutions", "solutions are folded and open"),
     ],
 )
-def test_pages_with_tabs_and_solutions(visits, what, promise):
-    assert not visits[what], f"promised: {promise}\n" + "\n".join(visits[what][:40])
+def test_pages_with_tabs_and_solutions(visited, what, promise):
+    reader = visited[1]
+    assert len(reader.with_tabs) > 1 and reader.with_solutions, "tabs on two pages or more, exercises with solutions"
+    assert not reader.met[what], f"promised: {promise}\n" + "\n".join(reader.met[what][:40])
 
 
 def test_tabs_work_from_the_keyboard(site, page):

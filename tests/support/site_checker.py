@@ -7,7 +7,7 @@ import re
 import shutil
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,8 +162,13 @@ def open_page(page: Page, url: str) -> None:
     page.evaluate("() => window.MathJax?.startup?.promise?.then(() => document.fonts.ready)")
 
 
-def inspect_page(window: BrowserContext, base: str, name: str) -> list[Finding]:
-    """Open one page wide and light, then dark, then on a narrow screen, and list everything wrong with it."""
+def inspect_page(
+    window: BrowserContext, base: str, name: str, use: Callable[[Page], None] | None = None
+) -> list[Finding]:
+    """Open one page wide and light, then dark, then on a narrow screen, and list everything wrong with it.
+
+    `use` is called with the page in the end, when it is wide and light again: to open a page takes longer than to look.
+    """
     found: list[Finding] = []
 
     def report(kind: str, message: str) -> None:
@@ -199,6 +204,10 @@ def inspect_page(window: BrowserContext, base: str, name: str) -> list[Finding]:
         if width > NARROW["width"]:
             widest = page.evaluate("width => window.widestElement(width)", NARROW["width"])
             report("narrow", f"{width} pixels wide on a screen of {NARROW['width']}: {widest}")
+        if use is not None:
+            page.set_viewport_size(WIDE)
+            page.emulate_media(color_scheme="light")
+            use(page)
     finally:
         page.close()
     return found
