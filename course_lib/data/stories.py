@@ -3,11 +3,11 @@
 No corpus of questions is free to ship here, and to learn whether a model reads at all, a made one has advantages: the
 truth is known, words and sentences can be kept from training, and what helps without reading can be measured.
 
-The recipe. A story has three threads of three events. A thread is of a person and a thing; two persons have
-things of the same kind. An event is a deed (`story_words.DEEDS`) with a place and a date of its own, told in another
-verb than questions use, mostly with pronouns, and sometimes without the place or the date. A thread has one plan that
-came to nothing, told in the verb of the questions and with a place or a date: a bait. The trade of a person stands
-in its own sentence.
+The recipe. A story has two threads of two events, or more of both. A thread is of a person and a thing; the first two
+are of two persons with things of the same kind, or of one person with two things. An event is a deed
+(`story_words.DEEDS`) with a place and a date of its own, told in another verb than questions use, mostly with pronouns,
+and sometimes without the place or the date. Every second thread has a plan that came to nothing, told in the verb of
+the questions and with a place or a date: a bait. The trade of a person stands in its own sentence.
 
 Questions are of six kinds: where, when, who, what, of (what something is made of), and two-hop, where the person
 is known by a trade, or the trade is asked for. Of seven in ten the story tells the answer. The others have none: the
@@ -24,12 +24,13 @@ import string
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from course_lib.checks import check_count
+from course_lib.checks import check_choice, check_count
 from course_lib.data import story_words as words
 from course_lib.data.squad import Questions, questions_of
 
 ANSWERABLE = 0.7  # the share of questions that have an answer
 PER_STORY = 6  # questions
+THREADS = EVENTS = (2, 3)  # how many of a story, and of a thread, there may be
 KINDS = ("where", "when", "who", "what", "two-hop", "of")
 SHARES = (*KINDS, *KINDS[:-1])  # "of", the easiest, half as often as each of the others
 PARTS = {"train": (0, 1, 2), "validation": (3,), "test": (4,)}  # which fifths of the words each set has
@@ -55,7 +56,7 @@ class Event(NamedTuple):
 
 
 class Thread(NamedTuple):
-    """A person and a thing, in the order of events; `plan` came to nothing and stands before event number `before`."""
+    """A person and a thing, in the order of events; `plans`, one or none, stand before event number `before`."""
 
     person: str
     pronoun: str
@@ -64,7 +65,7 @@ class Thread(NamedTuple):
     material: str | None  # None where the story does not tell it
     seeming: str
     events: tuple[Event, ...]
-    plan: Event
+    plans: tuple[Event, ...]  # they came to nothing
     before: int
 
 
@@ -77,7 +78,9 @@ class Query(NamedTuple):
     answer: tuple | None  # a place of the story, see `told`; None for no answer
 
 
-def make(train: int = 6000, validation: int = 1000, test: int = 1000, seed: int = 0) -> Split:
+def make(
+    train: int = 6000, validation: int = 1000, test: int = 1000, seed: int = 0, threads: int = 2, events: int = 2
+) -> Split:
     """Make the four sets: always the same ones for the same numbers, on every machine and with every library.
 
     A larger set begins with the questions of a smaller one.
@@ -86,25 +89,30 @@ def make(train: int = 6000, validation: int = 1000, test: int = 1000, seed: int 
     ----------
     train, validation, test : numbers of questions, 1 or more, six about each story; `reworded` has as many as `test`
     seed : of all sets
+    threads : of a story, 2 or 3; more make longer stories and harder questions
+    events : of a thread, 2 or 3
 
     Raises
     ------
-    ValueError : a number below one, or a seed below zero.
+    ValueError : a number below one, a seed below zero, or other numbers of threads or events.
     """
     check_count("seed", seed, 0)
+    check_choice("threads", threads, THREADS)
+    check_choice("events", events, EVENTS)
     sizes = {"train": train, "validation": validation, "test": test}
     for name, size in sizes.items():
         check_count(name, size)
-    sets = {name: _set(name, size, seed, False) for name, size in sizes.items()}
-    return Split(**sets, reworded=_set("test", test, seed, True))
+    shape = threads, events
+    sets = {name: _set(name, size, seed, shape, False) for name, size in sizes.items()}
+    return Split(**sets, reworded=_set("test", test, seed, shape, True))
 
 
-def _set(part: str, size: int, seed: int, reworded: bool) -> Questions:
+def _set(part: str, size: int, seed: int, shape: tuple[int, int], reworded: bool) -> Questions:
     rows = []
     name = "reworded" if reworded else part
     for number in range(-(-size // PER_STORY)):
         facts = Dice(f"{seed} {part} {number}")
-        threads = draw_threads(facts, part)
+        threads = draw_threads(facts, part, *shape)
         queries = draw_queries(facts, threads)
         wording = Dice(f"{seed} {name} {number} in words")
         context, places = told(wording, threads, reworded)
@@ -142,8 +150,8 @@ def words_of(part: str, everything: Sequence) -> list:
     return [word for i, word in enumerate(everything) if i % 5 in PARTS[part]]
 
 
-def draw_threads(dice: Dice, part: str) -> list[Thread]:
-    """The facts of one story."""
+def draw_threads(dice: Dice, part: str, n: int = 2, n_events: int = 2) -> list[Thread]:
+    """The facts of one story: n threads, each of so many events."""
     persons = dice.some(words_of(part, words.PERSONS), 3)
     trades = dice.some(words_of(part, words.TRADES), 3)
     thing, other = dice.some(words_of(part, words.THINGS), 2)
@@ -151,10 +159,11 @@ def draw_threads(dice: Dice, part: str) -> list[Thread]:
     places = iter(dice.some(words_of(part, words.PLACES), 12))
     months = dice.some(range(12), 12)
     both = [deed for deed in words.DEEDS if words.DEEDS[deed].stage == 1]
-    owners = [0, 1, dice.one((0, 1, 2))]
+    alike = [(0, thing), (1, thing)] if n == 3 or dice.chance(0.5) else [(0, thing), (0, other)]
+    planned = dice.some(range(n), (n + 1) // 2)
     threads = []
-    for i, (owner, what) in enumerate(zip(owners, (thing, thing, other), strict=True)):
-        deeds = dice.some(both, 2) + dice.some(("buy", "sell", "lose"), 1)
+    for i, (owner, what) in enumerate([*alike, (dice.one((0, 1, 2)), other)][:n]):
+        deeds = dice.some(both, n_events - 1) + dice.some(("buy", "sell", "lose"), 1)
         deeds.sort(key=lambda deed: words.DEEDS[deed].stage)
         dates = [_date(dice, month) for month in sorted(months.pop() for _ in deeds)]
         events = []
@@ -165,10 +174,11 @@ def draw_threads(dice: Dice, part: str) -> list[Thread]:
         there = dice.chance(0.5)
         plan = Event(dice.one(possible), next(places), _date(dice, months.pop()), there, not there)
         before = deeds.index(plan.deed) if plan.deed in deeds else len(deeds)
-        material = materials[i] if dice.chance(0.7) else None
+        plans = (plan,) if i in planned else ()
+        material = materials[i] if dice.chance(0.5) else None
         person, pronoun = persons[owner]
         threads.append(
-            Thread(person, pronoun, trades[owner], what, material, materials[3], tuple(events), plan, before)
+            Thread(person, pronoun, trades[owner], what, material, materials[3], tuple(events), plans, before)
         )
     return dice.some(threads, len(threads))
 
@@ -194,15 +204,16 @@ def possible_queries(threads: list[Thread]) -> list[Query]:
         found.append(_query("of", None, gaps, ("material", i) if thread.material else None))
         done = {event.deed: (j, event) for j, event in enumerate(thread.events)}
         alike = [event.deed for other in threads if other.thing == thread.thing for event in other.events]
-        for deed in dict.fromkeys([*done, thread.plan.deed, *alike]):
+        alike += [plan.deed for plan in thread.plans]
+        for deed in dict.fromkeys([*done, *alike]):
             j, event = done.get(deed, (0, None))
             for template, told_there, key in (("where", "tells_place", "place"), ("when", "tells_date", "date")):
                 answer = (key, i, j) if event and getattr(event, told_there) else None
                 found.append(_query(template, deed, gaps, answer))
                 found.append(_query(f"two-hop {template}", deed, {"t": thread.trade, "o": thread.thing}, answer))
-        for event in (*thread.events, thread.plan):
-            for deed in dict.fromkeys([event.deed, *alike, thread.plan.deed]):
-                right = deed == event.deed and event is not thread.plan
+        for event in (*thread.events, *thread.plans):
+            for deed in dict.fromkeys([event.deed, *alike]):
+                right = deed == event.deed and event not in thread.plans
                 for place, told_there in (("in", event.tells_place), ("on", event.tells_date)):
                     if not told_there:  # nobody could say what is meant
                         continue
@@ -250,11 +261,11 @@ def told(dice: Dice, threads: list[Thread], reworded: bool) -> tuple[str, dict]:
                 text += gaps[name]
         text = text[:begin] + text[begin].upper() + text[begin + 1 :]
 
-    def add_plan(thread: Thread, gaps: dict[str, str]) -> None:
-        verb = _say(dice, words.DEEDS[thread.plan.deed].asked, reworded).split("|")[0]
-        at = f"in {thread.plan.place}" if thread.plan.tells_place else f"on {thread.plan.date}"
-        rest = {"inf": verb, "at": at, "o": "it"}
-        add(_say(dice, words.PLANS, reworded), gaps | rest, {})
+    def add_plans(thread: Thread, gaps: dict[str, str]) -> None:
+        for plan in thread.plans:
+            verb = _say(dice, words.DEEDS[plan.deed].asked, reworded).split("|")[0]
+            at = f"in {plan.place}" if plan.tells_place else f"on {plan.date}"
+            add(_say(dice, words.PLANS, reworded), gaps | {"inf": verb, "at": at, "o": "it"}, {})
 
     for i, thread in enumerate(threads):
         gaps = {"n": thread.person, "o": thread.thing, "a_o": _a(thread.thing), "t": thread.trade}
@@ -266,7 +277,7 @@ def told(dice: Dice, threads: list[Thread], reworded: bool) -> tuple[str, dict]:
         described = dice.one(range(len(thread.events)))
         for j, event in enumerate(thread.events):
             if j == thread.before:
-                add_plan(thread, gaps)
+                add_plans(thread, gaps)
             frames = {(True, True): words.WITH_BOTH, (True, False): words.WITH_PLACE, (False, True): words.WITH_DATE}
             frame = _say(dice, frames[event.tells_place, event.tells_date], reworded)
             deed = _say(dice, words.DEEDS[event.deed].told, reworded).replace("{o}", dice.one(("it", "it", "the {o}")))
@@ -277,7 +288,7 @@ def told(dice: Dice, threads: list[Thread], reworded: bool) -> tuple[str, dict]:
                 stuff = {"m": thread.material, "x": thread.seeming}
                 add(_say(dice, words.STUFF, reworded), stuff, {"m": ("material", i)})
         if thread.before == len(thread.events):
-            add_plan(thread, gaps)
+            add_plans(thread, gaps)
     return text, places
 
 

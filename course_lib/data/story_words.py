@@ -109,15 +109,15 @@ DEEDS = {
 
 OPENERS = Wording(
     (
-        "{n} was a {t}, and for a year {poss} thoughts went round and round {a_o}.",
-        "There was once a {t} called {n}, who dreamt of {a_o}.",
-        "People still talk about the {t} {n} and {poss} {o}.",
+        "{n} was a {t} and had {a_o}.",
+        "There was once a {t}, {n}, with {a_o}.",
+        "People talk about the {t} {n} and {poss} {o}.",
     ),
-    "Ask anyone about {n}, the {t}, and you will hear of {a_o}.",
+    "Ask about {n}, the {t}, and you will hear of {a_o}.",
 )
 SECOND_OPENERS = Wording(
-    ("{n} also had to do with {a_o}.", "Besides, there was {a_o} in the life of {n}."),
-    "Nor was this all, for {n} had {a_o} as well.",
+    ("{n} also had {a_o}.", "Besides, {n} had {a_o}."),
+    "Nor was this all: there was {a_o} of {n} as well.",
 )
 WITH_BOTH = Wording(
     (
@@ -132,16 +132,16 @@ WITH_PLACE = Wording(("In {p}, {s} {vp}.", "{s} {vp} in {p}."), "On reaching {p}
 WITH_DATE = Wording(("On {d}, {s} {vp}.", "{s} {vp} on {d}."), "When {d} came, {s} {vp}.")
 PLANS = Wording(
     (
-        "{s} had meant to {inf} {o} {at}, but nothing came of it.",
-        "A friend told {obj} to {inf} {o} {at}; that never happened.",
+        "{s} had meant to {inf} {o} {at}, but did not.",
+        "{s} never came to {inf} {o} {at}, as a friend had told {obj}.",
     ),
     "The plan to {inf} {o} {at} was soon forgotten.",
 )
 STUFF = Wording(
     (
         "It looked like {x}, but it was made of {m}.",
-        "Whoever made it had worked in {m}, not in {x}.",
-        "It was {m}, though most people took it for {x}.",
+        "Its maker had worked in {m}, not in {x}.",
+        "It was {m}, though many took it for {x}.",
     ),
     "Seen from afar it might be {x}; from close by, it was {m}.",
 )

@@ -14,9 +14,9 @@ from course_lib.evaluation.answer_baselines import MajorityAnswer, NoAnswer, Ove
 from course_lib.evaluation.answers import answer_scores
 
 
-@pytest.fixture(scope="module")
-def sets():
-    return stories.make(240, 60, 120)
+@pytest.fixture(scope="module", params=[(2, 2), (3, 3)], ids="{0[0]} threads of {0[1]} events".format)
+def sets(request):
+    return stories.make(240, 60, 120, threads=request.param[0], events=request.param[1])
 
 
 def everything(split):
@@ -25,12 +25,12 @@ def everything(split):
 
 def test_the_sets_are_always_the_same():
     found = json.dumps([[column.tolist() for column in part] for part in stories.make(30, 12, 12, seed=3)])
-    assert hashlib.sha256(found.encode()).hexdigest()[:16] == "c083e93206fbb1c4"
+    assert hashlib.sha256(found.encode()).hexdigest()[:16] == "b60a6837a7fbd980"
     assert everything(stories.make(6, 6, 6, seed=1)) != everything(stories.make(6, 6, 6, seed=2))
 
 
-def test_a_larger_set_begins_with_the_smaller_one(sets):
-    for part, smaller in zip(sets, stories.make(13, 1, 7), strict=True):
+def test_a_larger_set_begins_with_the_smaller_one():
+    for part, smaller in zip(stories.make(240, 60, 120), stories.make(13, 1, 7), strict=True):
         for column, less in zip(part, smaller, strict=True):
             assert column[: len(less)].tolist() == less.tolist()
     assert [len(part.ids) for part in stories.make(13, 1, 7)] == [13, 1, 7, 7]
@@ -166,6 +166,25 @@ def test_one_who_reads_answers_everything(sets):
             assert answer(question, *known[context]) == (answers[0] if answers else ""), (question, context)
 
 
+def test_how_long_stories_are_is_chosen():
+    short, long = (stories.make(60, 1, 1, threads=n, events=n).train for n in (2, 3))
+    for part, n in ((short, 2), (long, 3)):
+        for context in dict.fromkeys(part.contexts):
+            threads = read(context)[1]
+            assert len(threads) == n and [len(thread["events"]) for thread in threads] == [n] * n
+            assert sum(any(one.fullmatch(s) for one in PLANS) for s in re.split(r"(?<=\.) ", context)) == n - n // 2
+
+
+def test_stories_have_what_may_be_taken_for_another():
+    """Two persons with things of one kind, or one person with two things, about as often."""
+    alike = []
+    for context in dict.fromkeys(stories.make(600, 1, 1).train.contexts):
+        first, second = read(context)[1]
+        alike.append(first["o"] == second["o"])
+        assert (first["n"] == second["n"]) != alike[-1]
+    assert 0.35 < sum(alike) / len(alike) < 0.65
+
+
 def test_articles(sets):
     text = " ".join(text for part in sets for text in (*part.contexts, *part.questions))
     assert re.search(r"\ban accordion\b", text) and re.search(r"\ba trunk\b", text)
@@ -218,6 +237,8 @@ def test_they_are_written_in_squads_format(sets, tmp_path):
         ({"train": 0}, "train must be a whole number of 1 or more"),
         ({"test": 2.5}, "test must be a whole number of 1 or more"),
         ({"seed": -1}, "seed must be a whole number of 0 or more"),
+        ({"threads": 4}, "threads must be"),
+        ({"events": 1}, "events must be"),
     ],
 )
 def test_what_is_refused(options, message):
