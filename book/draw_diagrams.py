@@ -850,6 +850,43 @@ def fine_tuning() -> Diagram:
     return d
 
 
+@drawn
+def four_tasks() -> Diagram:
+    d = Diagram(
+        520, 404,
+        "One frozen encoder and four tasks. Each has a narrow adapter inside the encoder and a head above it. A text's "
+        "class is read from the first vector, tags from the first piece of each word, an answer's start and end from "
+        "all vectors; for similarity the vectors are averaged.",
+    )  # fmt: skip
+    columns = (
+        ("a text's class", ("classes (2,)",), "linear", "384 to 2", "100000", "one text"),
+        ("names", ("tags (T, 9)",), "linear", "384 to 9", "011010", "one text"),
+        ("answers", ("starts (T,)", "ends (T,)"), "linear", "384 to 2", "111111", "question, text"),
+        ("similarity", ("vector (384,)",), "mean", "to length 1", "111111", "each text alone"),
+    )
+    left, step, wide = 6, 129, 121
+    for i, (title, outputs, head, shape, used, read) in enumerate(columns):
+        x = left + step * i
+        middle = x + wide / 2
+        d.text(middle, 14, title, bold=True)
+        for k, output in enumerate(outputs):
+            d.text(middle, 54 - 20 * (len(outputs) - 1 - k), output, 13)
+        made = d.box(x + 12, 92, wide - 24, 46, head, shape, "out", learned=head == "linear")
+        d.arrow(made.top, (middle, 66), colour="out")
+        for j, one in enumerate(used):
+            cell = d.box(x + 3 + 19.5 * j, 176, 17, 22, colour="out" if one == "1" else "plain", dashed=one == "0")
+            if one == "1":
+                d.arrow(cell.top, (cell.top[0] + (middle - cell.top[0]) * 0.35, 140), colour="out", width=1)
+        d.arrow((middle, 231), (middle, 201), text="(T, 384)")
+        d.box(x + 12, 246, wide - 24, 46, "adapter", "learned", "value", learned=True)
+        d.arrow((middle, 361), (middle, 337))
+        d.text(middle, 374, read, 13)
+    d.box(2, 232, 516, 104, dashed=True)
+    d.text(260, 314, "one encoder for all: 6 layers, frozen", 15)
+    d.text(260, 394, "T tokens each", 12.5, muted=True)
+    return d
+
+
 def main() -> None:
     """Write every diagram."""
     FOLDER.mkdir(exist_ok=True)

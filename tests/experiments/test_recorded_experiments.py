@@ -19,6 +19,7 @@ from notebooks.experiments import (
     exact_search,
     fine_tuning,
     first_symbol,
+    four_tasks,
     long_reviews,
     parts,
     positions,
@@ -36,7 +37,7 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
-CHOSEN = ("peak", "tokens", "rate", "epochs", "lr")  # by a run, where its settings leave them open
+CHOSEN = ("peak", "tokens", "rate", "epochs", "lr", "layer")  # by a run, where its settings leave them open
 MODULES = [
     rnn_attention,
     ablations,
@@ -49,6 +50,7 @@ MODULES = [
     parts,
     warm_up,
     positions,
+    four_tasks,
     pretraining,
     pretrain_bert,
     pretraining_pays,
@@ -126,6 +128,14 @@ def test_the_rates_of_what_came_first_are_those_of_the_best_trials():
     for run in first_symbol.RUNS.values():
         if run.rate is None:
             assert recorded[run.name]["rate"] == first_symbol.chosen(run, first_symbol.RECORD), run.name
+
+
+def test_each_of_four_tasks_has_the_rates_that_its_trials_say():
+    record = four_tasks.EXPERIMENT.record
+    for name, run in four_tasks.RUNS.items():
+        if run.seed is not None:
+            figures = record.read()[name]
+            assert (figures["rate"], figures["layer"]) == four_tasks.chosen(run, record), name
 
 
 def test_each_arm_has_the_peak_that_its_trials_say():

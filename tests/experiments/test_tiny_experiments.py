@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from course_lib.checkpoints.weights import read_checkpoint
-from course_lib.data import reviews, sentence_pairs
+from course_lib.data import conll, reviews, sentence_pairs
 from course_lib.torch import get_state, load_translator
 from notebooks.experiments import (
     _pretraining,
@@ -17,6 +17,7 @@ from notebooks.experiments import (
     exact_search,
     fine_tuning,
     first_symbol,
+    four_tasks,
     long_reviews,
     parts,
     positions,
@@ -415,3 +416,47 @@ def test_the_translator(little, tmp_path, monkeypatch, capsys):
     figures = json.loads((tmp_path / "mine" / "figures.json").read_text())
     assert figures["updates"] >= 1 and '"test_beam_bleu"' in capsys.readouterr().out
     assert isinstance(load_translator(tmp_path / "mine")("hola"), str)
+
+
+@pytest.fixture
+def few_examples(monkeypatch):
+    """The data of the four tasks cut to a few examples."""
+    load, caches = conll.load, (four_tasks.names, four_tasks.questions, four_tasks.pairs)
+
+    def some(part, progress):
+        found = load(part, progress)
+        return conll.Tagged(found.words[:40], found.tags[:40], found.documents[:40])
+
+    monkeypatch.setattr(conll, "load", some)
+    monkeypatch.setattr(four_tasks, "SENTENCES", 32)
+    monkeypatch.setattr(four_tasks, "QUESTIONS", 12)
+    monkeypatch.setattr(four_tasks, "HELD_OUT", {"names": 20, "answers": 12, "paraphrases": 8})
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("task", "arm"), [("names", "frozen"), ("names", "lora"), ("answers", "lora"), ("paraphrases", "full")]
+)
+def test_one_of_four_tasks(few_examples, tmp_path, monkeypatch, task, arm):
+    own = [run for run in four_tasks.RUNS.values() if (run.task, run.arm) == (task, arm)]
+    trials, told = [run for run in own if run.is_trial][:2], next(run for run in own if not run.is_trial)
+    runs = {run.name: run for run in (*trials, told)}
+    monkeypatch.setattr(four_tasks, "RUNS", runs)
+    monkeypatch.setattr(four_tasks, "EXPERIMENT", replace(four_tasks.EXPERIMENT, runs=runs))
+    found, before = made(four_tasks, tmp_path), four_tasks.EXPERIMENT.record.read()
+    assert list(found) == list(runs)
+    for name, figures in found.items():
+        assert figures.keys() == before[name].keys() and figures["trained"] == before[name]["trained"]
+    best = max((found[trial.name] for trial in trials), key=lambda figures: figures["validation"])
+    assert (found[told.name]["rate"], found[told.name]["layer"]) == (best["rate"], best["layer"])
+    assert (tmp_path / "tiny" / task / "config.json").exists() == (arm == "lora")
+
+
+@pytest.mark.parametrize("name", ["names by heart", "answers overlap", "paraphrases TF-IDF", "paraphrases static"])
+def test_what_four_tasks_have_to_beat(few_examples, tmp_path, name):
+    found, before = made(four_tasks, tmp_path, name)[name], four_tasks.EXPERIMENT.record.read()[name]
+    assert found.keys() == before.keys()
