@@ -145,16 +145,14 @@ def measure(run: Run, record: Record) -> dict:
     batches = task.batch(data, run.seed)
     n = task.epochs * len(batches)
     history = loop.train(
-        model,
-        batches,
-        task.objective,
+        model, batches, task.objective,
         rate=lambda step: rate * warmup_then_linear_decay(min(step, n - 1), n, n // 10),
         optimizer=adamw(model),
         max_norm=1.0,
         epochs=task.epochs,
         seed=run.seed,
         progress=False,
-    )
+    )  # fmt: skip
     seconds = time.process_time() - begin
     if run.arm == "lora" and run.seed == SEEDS[0]:
         save_lora(model, record.folder / run.task)
