@@ -855,11 +855,11 @@ def four_tasks() -> Diagram:
     d = Diagram(
         520, 404,
         "One frozen encoder and four tasks. Each has a narrow adapter inside the encoder and a head above it. A text's "
-        "class is read from the first vector, tags from the first piece of each word, an answer's start and end from "
-        "all vectors; for similarity the vectors are averaged.",
+        "class is read from the mean of all vectors, tags from the first piece of each word, an answer's start and end "
+        "from all vectors; for similarity the mean itself is the result.",
     )  # fmt: skip
     columns = (
-        ("a text's class", ("classes (2,)",), "linear", "384 to 2", "100000", "one text"),
+        ("a text's class", ("classes (2,)",), "mean, linear", "384 to 2", "111111", "one text"),
         ("names", ("tags (T, 9)",), "linear", "384 to 9", "011010", "one text"),
         ("answers", ("starts (T,)", "ends (T,)"), "linear", "384 to 2", "111111", "question, text"),
         ("similarity", ("vector (384,)",), "mean", "to length 1", "111111", "each text alone"),
@@ -871,7 +871,7 @@ def four_tasks() -> Diagram:
         d.text(middle, 14, title, bold=True)
         for k, output in enumerate(outputs):
             d.text(middle, 54 - 20 * (len(outputs) - 1 - k), output, 13)
-        made = d.box(x + 12, 92, wide - 24, 46, head, shape, "out", learned=head == "linear")
+        made = d.box(x + 12, 92, wide - 24, 46, head, shape, "out", learned=head != "mean")
         d.arrow(made.top, (middle, 66), colour="out")
         for j, one in enumerate(used):
             cell = d.box(x + 3 + 19.5 * j, 176, 17, 22, colour="out" if one == "1" else "plain", dashed=one == "0")
