@@ -59,4 +59,4 @@ def test_all_checkpoints_of_the_repository_stay_small():
     files = [path for part in ("course_lib", "notebooks") for path in (ROOT / part).rglob("*.safetensors")]
     kept = [path for path in files if "training" not in path.parts]
     assert FOLDER / "model.safetensors" in kept
-    assert sum(path.stat().st_size for path in kept) < 9.5e6
+    assert sum(path.stat().st_size for path in kept) < 10e6  # of which the three adapters of four tasks have 0.9

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from course_lib.checkpoints.weights import read_checkpoint
-from course_lib.data import conll, reviews, sentence_pairs
+from course_lib.data import conll, paraphrases, reviews, sentence_pairs
 from course_lib.torch import get_state, load_translator
 from notebooks.experiments import (
     _pretraining,
@@ -421,13 +421,19 @@ def test_the_translator(little, tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def few_examples(monkeypatch):
     """The data of the four tasks cut to a few examples."""
-    load, caches = conll.load, (four_tasks.names, four_tasks.questions, four_tasks.pairs)
+    load, split = conll.load, paraphrases.split
+    caches = (four_tasks.names, four_tasks.questions, four_tasks.pairs)
 
     def some(part, progress):
         found = load(part, progress)
         return conll.Tagged(found.words[:40], found.tags[:40], found.documents[:40])
 
+    def few(*arguments):
+        found = split(*arguments)
+        return found._replace(train=type(found.train)(*(field[:64] for field in found.train)))
+
     monkeypatch.setattr(conll, "load", some)
+    monkeypatch.setattr(paraphrases, "split", few)
     monkeypatch.setattr(four_tasks, "SENTENCES", 32)
     monkeypatch.setattr(four_tasks, "QUESTIONS", 12)
     monkeypatch.setattr(four_tasks, "HELD_OUT", {"names": 20, "answers": 12, "paraphrases": 8})

@@ -261,6 +261,8 @@ ALLOWED = {
     "data/sources/archive.py _download": "into a folder that is moved into the cache when it is whole",
     "data/cache.py _write_stamp": "beside its place, then renamed; a stamp that is lost costs a look at the files",
     "grading/contain.py _descriptor_silenced": "the null device",
+    "grading/marking/incoming.py lay": "the time stamp last, without which the next run lays it once more",
+    "grading/marking/normalise.py write": "made anew from what was handed in by every run",
     "training/resume.py write_training": "beside its place, then renamed",
     "training/resume.py prepare_folder": "a probe that goes at once",
 }

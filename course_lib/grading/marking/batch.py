@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course_lib._extras import needed
+from course_lib.files import replacing
 from course_lib.grading.marking import dates, incoming, lms, record, report
 from course_lib.grading.marking.alone import (
     NORMALISED,
@@ -104,10 +105,11 @@ class Batch:
             if template:
                 marks = report.final_marks(rows)
                 text, filled, lacking = lms.fill(template, system, self.assignment, marks, most, self.numbers)
-                out = self.root / f"grades-{system}.csv"
-                out.write_text(text, encoding="utf-8")
+                name = f"grades-{system}.csv"
+                with replacing(self.root) as scratch:
+                    (scratch / name).write_text(text, encoding="utf-8")
                 self.problems += [f"{student} is not in {template.name}" for student in lacking]
-                self.problems.append(f"{out.name}: {filled} final marks; all other cells are as they were exported")
+                self.problems.append(f"{name}: {filled} final marks; all other cells are as they were exported")
         record.save(self.record, self.entries)
         return report.summary(rows, self.problems, self.graded, self.root)
 

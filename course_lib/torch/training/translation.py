@@ -41,8 +41,12 @@ def train(
     rate : of Adam; a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
     smoothing : of the labels
 
-    The other parameters, what is returned, what is raised, and how a training goes on: as for
+    The other parameters, what is raised, and how a training goes on from its `checkpoint`: as for
     `course_lib.torch.training.loop.train`.
+
+    Returns
+    -------
+    History : of the updates and the validations.
     """
     return loop.train(
         model,
