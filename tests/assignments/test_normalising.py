@@ -3,15 +3,17 @@
 import hashlib
 import json
 import stat
+from pathlib import PurePosixPath
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell
 from variants import handed_in
 
-from course_lib.grading.marking.cells import release_of
-from course_lib.grading.marking.files import plain_stem, safe_name
+from course_lib.grading.marking.cells import rebuilt, release_of
+from course_lib.grading.marking.files import Found, plain_stem, safe_name
 from course_lib.grading.marking.normalise import normalise, write
-from course_lib.grading.marking.reading import Unreadable
+from course_lib.grading.marking.reading import Unreadable, read_notebook
 from tests.support.course import ASSIGNMENT, filled_in, grade_id, maximum, reference_answers
 from tests.support.quick import scores
 
@@ -142,3 +144,36 @@ def test_a_name_becomes_a_path_only_when_it_is_safe(name, safe):
 def test_names_that_browsers_and_people_change_are_known():
     for name in ("hw one.ipynb", "HW-One (1).ipynb", "hw_one copy 2.ipynb", "hw-one-1.ipynb", "hw_one_final.ipynb.txt"):
         assert plain_stem(name) == "hwone", name
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["two definitions", "the same twice"])
+def test_the_last_version_is_the_answer_and_a_copy_is_none(releases, solved, twice):
+    given = nbformat.reads(solved, as_version=4)
+    place = next(i for i, cell in enumerate(given.cells) if grade_id(cell) == "softmax")
+    answer, name = given.cells[place].source, given.cells[place].metadata["nbgrader"]
+    other = new_code_cell(answer, metadata={"nbgrader": name})
+    if not twice:  # nothing but the definition tells which cell it is
+        other = new_code_cell("def softmax(x):\n    return x")
+        given.cells[place].metadata.pop("nbgrader")
+    given.cells.insert(place, other)
+    made, _ = rebuilt(given, releases[ASSIGNMENT])
+    assert cells(made)["softmax"].source == answer
+
+
+@pytest.mark.parametrize(("source", "read"), [("a\r\nb\rc", "a\nb\nc"), (["a\r\n", "b"], "a\nb"), ("\ud83d", "?")])
+def test_a_source_is_read_as_lines_that_can_be_written(source, read):
+    content = json.dumps({"nbformat": 4, "cells": [{"cell_type": "code", "source": source, "metadata": {}}]})
+    assert read_notebook(content.encode())[0].cells[0].source == read
+
+
+@pytest.mark.parametrize("metadata", [["a list"], "a text", None, {"nbgrader": "a text"}, {"nbgrader": ["a list"]}])
+def test_metadata_that_are_no_table_are_left_out(metadata):
+    content = json.dumps({"nbformat": 4, "cells": [{"cell_type": "code", "source": "a", "metadata": metadata}]})
+    assert read_notebook(content.encode())[0].cells[0].metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("hw.ipynb", True), ("HW.IPYNB ", True), ("hw.ipynb.txt", True), ("hw.ipynb.zip", False)]
+)
+def test_a_notebook_is_known_by_its_name(name, expected):
+    assert Found(PurePosixPath(name), b"", 0.0).is_notebook == expected
