@@ -871,7 +871,7 @@ def four_tasks() -> Diagram:
         d.text(middle, 14, title, bold=True)
         for k, output in enumerate(outputs):
             d.text(middle, 54 - 20 * (len(outputs) - 1 - k), output, 13)
-        made = d.box(x + 12, 92, wide - 24, 46, head, shape, "out", learned=head != "mean")
+        made = d.box(x + 5, 92, wide - 10, 46, head, shape, "out", learned=head != "mean")
         d.arrow(made.top, (middle, 66), colour="out")
         for j, one in enumerate(used):
             cell = d.box(x + 3 + 19.5 * j, 176, 17, 22, colour="out" if one == "1" else "plain", dashed=one == "0")
