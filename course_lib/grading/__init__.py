@@ -17,11 +17,15 @@ from course_lib.grading.compare import (
     expect_unchanged,
 )
 from course_lib.grading.contain import contained
-from course_lib.grading.score import Score, check
+from course_lib.grading.packed import pack, unpack
+from course_lib.grading.score import Score, Slip, check
+from course_lib.grading.tensors import Tensors
 
 __all__ = [
     "CheckFailed",
     "Score",
+    "Slip",
+    "Tensors",
     "as_array",
     "check",
     "close_modules",
@@ -33,4 +37,6 @@ __all__ = [
     "expect_pair",
     "expect_shape",
     "expect_unchanged",
+    "pack",
+    "unpack",
 ]

@@ -51,6 +51,8 @@ def as_array(actual, what: str = "the result", kind: str = "f"):
         CheckFailed: for None, for a ragged list, and for any other kind of value.
     """
     expect(actual is not None, f"{what} is None. Did you forget to `return` it?")
+    if callable(getattr(actual, "detach", None)):  # a PyTorch tensor that is part of a graph, or on another device
+        actual = actual.detach().cpu()
     try:
         array = _array(actual, copy=True, subok=False)
     except Exception as error:

@@ -1,16 +1,29 @@
 """course_lib.grading by itself: what it lets through, what it stops, and what it says."""
 
 import io
+import linecache
 import logging
 import os
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from course_lib.grading import CheckFailed, Score, check, contained, expect_array, expect_pair, expect_unchanged
+from course_lib.grading import (
+    CheckFailed,
+    Score,
+    Slip,
+    check,
+    contained,
+    expect_array,
+    expect_dtype,
+    expect_pair,
+    expect_shape,
+    expect_unchanged,
+)
 from course_lib.grading.contain import Stopped
 
 
@@ -36,6 +49,20 @@ def test_a_score_is_a_plain_float_and_its_report_gives_the_reason(capsys):
     assert "0 of 2  fails" in report and "at index [0] you have 1; it should be 2" in report
 
 
+def test_a_seed_gives_the_hidden_tests_other_inputs(monkeypatch):
+    def draw(number):
+        return Score(1).rng(number).random()
+
+    monkeypatch.delenv("COURSE_GRADING_SEED", raising=False)
+    first = draw(1)
+    assert draw(1) == first != draw(2)
+    monkeypatch.setenv("COURSE_GRADING_SEED", "2027")
+    assert draw(1) != first
+    monkeypatch.setenv("COURSE_GRADING_SEED", "next year")
+    with pytest.raises(ValueError, match="is 'next year'; set it to a whole number"):
+        draw(1)
+
+
 def test_points_that_do_not_add_up_are_the_authors_error():
     score = Score(3)
     score.check(1, "alone")(lambda: None)
@@ -45,7 +72,7 @@ def test_points_that_do_not_add_up_are_the_authors_error():
         Score(1, follow_through={"f": abs})
 
 
-def test_follow_through_tries_right_versions_and_puts_the_students_back():
+def test_follow_through_tries_right_versions_and_puts_the_students_back(capsys):
     def wrong():
         return 0.0
 
@@ -58,7 +85,68 @@ def test_follow_through_tries_right_versions_and_puts_the_students_back():
         score = Score(1, follow_through=functions, namespace=names)
         score.check(1, "second part")(test)
         assert score.total() == earned
+        assert ("you have 0; it should be 1" in capsys.readouterr().out) == (not earned), "the student's own failure"
         assert names == {"first": wrong}
+
+
+def negated(function):
+    return lambda x: -function(x)
+
+
+def without_one(function):
+    return lambda x: function(x) - (x > 2)
+
+
+def score_of(function, *slips):
+    """Two tests of `double`, worth 2 points each."""
+    names = {"double": function}
+    score = Score(4, namespace=names, slips=slips)
+    for x in (1.0, 5.0):
+        score.check(2, f"of {x:g}")(lambda x=x: expect_array(names["double"](x), 2 * x))
+    earned = score.total()
+    assert names == {"double": function}
+    return earned
+
+
+SLIPS = [Slip("the sign", 1, "double", negated), Slip("one too many beyond 2", 1.5, "double", without_one)]
+
+
+@pytest.mark.parametrize(
+    ("function", "earned", "said"),
+    [
+        (lambda x: 2 * x, 4.0, []),
+        (lambda x: -2 * x, 3.0, ["-1  the sign"]),
+        (lambda x: 2 * x + (x > 2), 2.5, ["-1.5  one too many"]),
+        (lambda x: -2 * x - (x > 2), 1.5, ["-1  the sign", "-1.5  one too many"]),
+        (lambda x: -2 * x if x > 2 else 2 * x, 2.0, []),
+        (lambda x: 7 * x, 0.0, []),
+    ],
+)
+def test_a_slip_costs_its_price_and_not_what_its_tests_would(function, earned, said, capsys):
+    assert score_of(function, *SLIPS) == earned
+    report = capsys.readouterr().out
+    assert all(words in report for words in said) and report.count("charged here alone") == len(said)
+
+
+def test_a_slip_that_costs_more_than_its_tests_is_charged_by_them(capsys):
+    assert score_of(lambda x: -2 * x if x > 2 else 2 * x, Slip("beyond 2", 3, "double", negated)) == 2.0
+    assert score_of(lambda x: -2 * x, Slip("of another", 1, "triple", negated)) == 0.0
+    with pytest.raises(ValueError, match="slips need namespace"):
+        Score(1, slips=SLIPS)
+
+
+def test_slips_are_not_tried_where_a_loop_never_ends():
+    calls = []
+
+    def endless(x):
+        calls.append(x)
+        while True:
+            pass
+
+    names = {"double": endless}
+    score = Score(1, namespace=names, slips=SLIPS, limit_s=0.2)
+    score.check(1, "ends")(lambda: names["double"](1.0))
+    assert score.total() == 0.0 and calls == [1.0]
 
 
 def test_a_loop_costs_one_try_not_one_per_check():
@@ -109,6 +197,28 @@ def test_a_log_handler_made_earlier_writes_nothing_either():
     assert written.getvalue() == "outside\n"
 
 
+def test_what_a_student_displays_is_no_mark(monkeypatch):
+    displayed = []
+    monkeypatch.setattr(sys, "displayhook", displayed.append)
+    with contained():
+        sys.displayhook(400.0)
+    sys.displayhook(4.0)
+    assert displayed == [4.0]
+
+
+def test_a_score_is_readable_whatever_the_notebooks_display_settings(monkeypatch):
+    """Of a shell that stands in for IPython's; `tricks.py` has the settings in a notebook."""
+    plain = SimpleNamespace(float_precision="%.1f")
+    shell = SimpleNamespace(
+        ast_node_interactivity="none", display_formatter=SimpleNamespace(formatters={"text/plain": plain})
+    )
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    with pytest.raises(CheckFailed, match="which hides the score"):
+        Score(1)
+    assert shell.ast_node_interactivity == "last_expr" and plain.float_precision == ""
+    Score(1)
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -122,6 +232,15 @@ def test_a_log_handler_made_earlier_writes_nothing_either():
 def test_every_way_to_fail_is_a_failed_check(fault, words):
     with pytest.raises(CheckFailed, match=words), contained():
         raise fault
+
+
+def test_a_failure_names_the_line_of_the_notebook_and_not_that_of_a_library(monkeypatch):
+    source, cell, names = "import json\ndef solve():\n    return json.loads('{')\n", "<ipython-input-7>", {}
+    monkeypatch.setitem(linecache.cache, cell, (len(source), None, source.splitlines(True), cell))
+    exec(compile(source, cell, "exec"), names)
+    words = r"(?s)JSONDecodeError: .*\nin solve, line 3 of its cell:  return json.loads"
+    with pytest.raises(CheckFailed, match=words), contained():
+        names["solve"]()
 
 
 def test_a_loop_is_stopped_and_an_interrupt_passes():
@@ -201,6 +320,8 @@ def test_a_loop_that_catches_everything_is_stopped_and_nothing_after_it(loop):
         ([1.0, np.inf], "1 of its 2 numbers are NaN or infinite"),
         ([1.0, 2.001], r"at index \[1\] you have 2.001; it should be 2"),
         ([2.0, 1.0], "you sorted it"),
+        ([[2.0, 1.0]], r"has shape \(1, 2\); it should have shape \(2,\)"),
+        ([2.0, 1.0, 1.0], r"has shape \(3,\); it should have shape \(2,\)"),
     ],
 )
 def test_expect_array_says_what_is_wrong(actual, words):
@@ -212,14 +333,34 @@ def test_expect_array_takes_what_is_right():
     expect_array([1.0, 2.0], [1.0, 2.0])
     expect_array(np.array([1, 2], "f4"), [1.0, 2.0])
     expect_array(np.asfortranarray(np.ones((2, 3))), np.ones((2, 3)))
+    expect_array([1e-7, 10.0005], [0.0, 10.0])
     expect_array(np.array([True]), [True])
     with pytest.raises(CheckFailed):
         expect_array(np.array([True]), [False])
 
 
+class Agreeable(np.ndarray):
+    """An array that answers True to every comparison."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return np.bool_(True)
+
+
+def test_an_array_that_agrees_with_everything_is_compared_by_its_numbers():
+    with pytest.raises(CheckFailed, match=r"at index \[1\] you have 0; it should be 2"):
+        expect_array(np.zeros(2).view(Agreeable), [1e-7, 2.0])
+
+
 def test_the_other_checks_fail_when_they_should():
     array = np.ones(2)
     expect_unchanged(array, np.ones(2), "x")
+    expect_unchanged(np.array([np.nan, 1.0]), np.array([np.nan, 1.0]), "x")
+    expect_dtype(array, float)
+    with pytest.raises(CheckFailed, match="the result has dtype float32; it should be float64"):
+        expect_dtype(np.ones(2, "f4"), float)
+    assert expect_shape([1.0, 2.0], (2,)).dtype == float
+    with pytest.raises(CheckFailed, match=r"the result has shape \(2,\); it should have shape \(1, 2\)"):
+        expect_shape(array, (1, 2))
     with pytest.raises(CheckFailed, match="changed its argument `x`"):
         expect_unchanged(array, np.zeros(2), "x")
     assert expect_pair([1, 2]) == (1, 2)
@@ -243,9 +384,11 @@ def test_messages_fit_the_width_that_nbgrader_validate_prints():
 
 
 CLOSED = """
+import sys
 from course_lib.grading import CheckFailed, close_modules, expect_closed
 close_modules("colorsys", reason="Mix the colours yourself.")
 close_modules("colorsys", reason="Mix the colours yourself.")
+assert sum(type(finder).__name__ == "_Closed" for finder in sys.meta_path) == 1
 try:
     import colorsys
 except ImportError as error:

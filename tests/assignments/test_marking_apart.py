@@ -6,7 +6,7 @@ import time
 import nbformat
 import pytest
 
-from course_lib.grading.marking.alone import Unfinished, apart
+from course_lib.grading.marking.alone import Unfinished, apart, reason
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
 
 NOISY = """import sys, threading, time
@@ -45,6 +45,40 @@ def test_a_notebook_has_a_limit_of_its_own(tmp_path):
     assert output.ename == STOPPED and "seconds were over" in output.evalue
 
 
+ABOVE = """Traceback (most recent call last):
+  File "utils.py", line 542, in capture_log
+    app.start()
+nbgrader.converters.base.NbGraderException: Please see the the above traceback for details on the specific errors.
+"""
+LOGGED = """[WARNING] Attribute 'checksum' for cell test has changed!
+[ERROR] There was an error processing assignment: course/submitted/anna/hw
+[ERROR] Traceback (most recent call last):
+      File "base.py", line 370, in convert_notebooks
+        self.convert_single_notebook(notebook_filename)
+      File "execute.py", line 30, in preprocess
+        raise ValueError(why)
+    {}
+[ERROR] There was an error processing assignment 'hw' for student 'anna'
+[ERROR] Please see the the above traceback for details on the specific errors on the above failures.
+"""
+
+
+@pytest.mark.parametrize(("log", "error", "why"), [
+    (LOGGED.format("ValueError: no kernel 'julia'"), ABOVE, "ValueError: no kernel 'julia'"),
+    (LOGGED.format("KeyError"), ABOVE, "KeyError"),
+    (LOGGED.format("sqlite3.OperationalError: database is locked\n    [SQL: SELECT]\n    (See https://x)"), ABOVE,
+     "sqlite3.OperationalError: database is locked"),
+    ("[ERROR] The schema is too old.\n    Run nbgrader update.\n[ERROR] Please see the above\n", ABOVE,
+     "The schema is too old. Run nbgrader update."),
+    (None, ABOVE.partition("nbgrader.")[0] + "KeyError: 'anna'\n", "KeyError: 'anna'"),
+    (None, None, "it gave no reason"),
+])  # fmt: skip
+def test_the_reason_is_the_error_that_nbgrader_had(log, error, why):
+    said = {"success": False} | ({"log": log} if log else {}) | ({"error": error} if error else {})
+    assert reason(said).startswith(why)
+    assert "above traceback" not in reason(said)
+
+
 def double(x):
     return 2 * x
 
@@ -56,4 +90,4 @@ def test_work_apart_returns_raises_and_ends():
     with pytest.raises(Unfinished, match="was killed"):
         apart(60, os._exit, 1)
     with pytest.raises(Unfinished, match="more than 0.2 seconds"):
-        apart(0.2, time.sleep, 60)
+        apart(0.2, time.sleep, 3)

@@ -117,7 +117,7 @@ def test_everybody_has_the_right_mark_or_a_name(runs):
     }
     assert rows["anna"]["last_name"] == "Müller" and "utf-16" in rows["anna"]["why"]
     assert "the file is empty" in rows["4712"]["why"]
-    assert "ended its own kernel in cell 30" in rows["exits"]["why"]
+    assert "ended its own kernel in cell 37" in rows["exits"]["why"]
     assert "could not be interrupted" in rows["ignores"]["why"]
     assert "was killed" in rows["kills"]["why"]
     assert rows["noisy"]["why"] == "2 days late, 1 of them free"

@@ -1,8 +1,12 @@
 """What comes in from Moodle, Canvas and the exchange, what goes out to them, and the tables of dates."""
 
+import contextlib
 import csv
+import errno
 import io
 import json
+import os
+import shutil
 import zipfile
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -11,13 +15,14 @@ from types import SimpleNamespace
 import pytest
 from nbgrader.api import MissingEntry
 
-from course_lib.grading.marking import record
+from course_lib.grading.marking import incoming, record
 from course_lib.grading.marking.dates import LateDays, read_roster, rows, write_dates
-from course_lib.grading.marking.incoming import Arrived, from_archive, from_exchange, lay
+from course_lib.grading.marking.incoming import Arrived, finish, from_archive, from_exchange, lay
 from course_lib.grading.marking.lms import fill
+from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.normalise import handed_in_at
 from course_lib.grading.marking.record import Entry
-from course_lib.grading.marking.report import final_marks, summary, table, write_table
+from course_lib.grading.marking.report import COLUMNS, final_marks, summary, table, write_table
 
 HEADER = (
     'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade","Grade can be changed",'
@@ -35,6 +40,7 @@ CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Attention from scratch (
 """
 MARKS = {"anna": 27.5, "zoe": None, "gone": 12.0}
 NUMBERS = {"4711": "anna", "4712": "zoe"}
+EARLY, LATE, FUTURE = datetime(2020, 11, 3, 17), datetime(2020, 11, 3, 18), datetime(2190, 1, 1)
 
 
 def written(path, text):
@@ -49,12 +55,30 @@ def archive(path, *names):
     return path
 
 
+def put(root, content, time, came):
+    """Lay anna's notebook, which is a number."""
+    arrived = Arrived("anna", "x", {PurePosixPath("hw.ipynb"): str(content).encode()}, time)
+    return lay(arrived, root, "hw", came)
+
+
+def contents(root, where="submitted"):
+    """Of all of anna's notebooks there."""
+    return [path.read_text() for path in sorted((root / where / "anna" / "hw").rglob("hw.ipynb"))]
+
+
 def test_moodles_worksheet_gets_the_final_marks_alone(tmp_path):
     text, filled, lacking = fill(written(tmp_path / "m.csv", MOODLE), "moodle", "hw", MARKS, 30.0, NUMBERS)
     first, second = csv.DictReader(io.StringIO(text))
     assert (first["Identifier"], first["Grade"]) == ("Participant 4711", "27.5")
     assert (second["Grade"], second["Feedback comments"]) == ("12.00", "Well, done")  # as it was
     assert filled == 1 and lacking == ["gone"]
+
+
+def test_a_login_is_not_taken_for_the_id_of_somebody_with_another_number(tmp_path):
+    table = written(tmp_path / "c.csv", CANVAS)
+    for numbers in ({"4713": "anna"}, {"4711": "gone", "4713": "anna"}):  # this anna is another one
+        text, filled, lacking = fill(table, "canvas", "attention-from-scratch", {"anna": 27.5}, 30.0, numbers)
+        assert filled == 0 and lacking == ["anna"] and "27.5" not in text
 
 
 @pytest.mark.parametrize("numbers", [NUMBERS, {}], ids=["by number", "by login"])
@@ -87,6 +111,7 @@ def test_the_names_of_both_systems_are_known(tmp_path):
         "anon_a1B2c_884_hw.ipynb", "Li_4716_text.html", "readme.txt", "__MACOSX/._x",
     )  # fmt: skip
     arrived, problems = from_archive(path, {"4711": "anna"})
+    assert len(problems) == 1 and "readme.txt" in problems[0]
     found = {each.student: (each.origin, sorted(map(str, each.files))) for each in arrived}
     assert found == {
         "anna": ("Moodle: Anna Müller", ["data_1.csv", "work/hw.ipynb"]),
@@ -97,7 +122,6 @@ def test_the_names_of_both_systems_are_known(tmp_path):
         "anon_a1B2c": ("Canvas: anonymous", ["hw.ipynb"]),
         "4716": ("Canvas: Li", ["text.html"]),
     }
-    assert len(problems) == 1 and "readme.txt" in problems[0]
 
 
 def test_no_name_in_an_archive_leads_out_of_the_students_folder(tmp_path):
@@ -105,10 +129,11 @@ def test_no_name_in_an_archive_leads_out_of_the_students_folder(tmp_path):
         tmp_path / "all.zip", "../../x_1_assignsubmission_file_/../../../hw.ipynb", "x_2_3_..", 'x_4_5_a:b"?.ipynb'
     )
     arrived, _ = from_archive(path, {})
+    arrived = list(arrived)
     files = {str(file) for each in arrived for file in each.files}
     assert files == {"hw.ipynb", "unnamed", "a_b__.ipynb"}
     for each in arrived:
-        lay(each, tmp_path / "course", "hw")
+        lay(each, tmp_path / "course", "hw", [])
     outside = {file.relative_to(tmp_path).parts[0] for file in tmp_path.rglob("*") if file.is_file()}
     assert outside == {"all.zip", "course"}
 
@@ -123,47 +148,284 @@ def test_an_archive_that_is_none_is_refused(tmp_path, content, why):
 
 
 def test_what_is_laid_again_replaces_and_is_kept(tmp_path):
-    def put(content, time=None):
-        return lay(Arrived("anna", "x", {PurePosixPath("hw.ipynb"): content}, time), tmp_path, "hw")
+    came = []
+    said = [put(tmp_path, content, None, came) for content in (1, 1, 2, 3)]
+    assert said == ["new", "same", "again", "again"]
+    assert contents(tmp_path, "replaced") == ["1", "2"]
+    said = [put(tmp_path, content, time, came) for content, time in ((4, FUTURE), (5, EARLY), (4, FUTURE))]
+    assert said == ["again", "same", "same"]
+    assert contents(tmp_path) == ["4"]
+    assert handed_in_at(tmp_path / "submitted" / "anna" / "hw", []) == FUTURE
+    assert put(tmp_path, 4, FUTURE + timedelta(days=1), came) == "same"  # the same work once more makes nobody late
+    assert handed_in_at(tmp_path / "submitted" / "anna" / "hw", []) == FUTURE
 
-    assert [put(b"1"), put(b"1"), put(b"2"), put(b"3")] == ["new", "same", "again", "again"]
-    kept = sorted((tmp_path / "replaced" / "anna" / "hw").rglob("hw.ipynb"))
-    assert [path.read_bytes() for path in kept] == [b"1", b"2"]
-    early, late = datetime(2026, 11, 3, 17), datetime(2026, 11, 3, 18)
-    assert [put(b"4", late), put(b"5", early), put(b"4", late)] == ["again", "same", "same"]
-    assert (tmp_path / "submitted" / "anna" / "hw" / "hw.ipynb").read_bytes() == b"4"
-    assert handed_in_at(tmp_path / "submitted" / "anna" / "hw", []) == late
+
+@pytest.mark.parametrize("steps, said, counts, aside", [
+    ([(1, EARLY), (2, None)], ["new", "undecided"], "1", ["2"]),  # an archive has no times
+    ([(1, EARLY), (2, None), (1, EARLY), (2, None)], ["new", "undecided", "same", "same"], "1", ["2"]),
+    ([(1, EARLY), (2, None), (3, LATE)], ["new", "undecided", "again"], "3", ["2"]),
+    ([(1, None), (2, EARLY)], ["new", "undecided"], "1", ["2"]),  # handed in before the archive was laid
+    ([(1, None), (2, FUTURE)], ["new", "again"], "2", []),
+    ([(1, None), (2, None), (1, None)], ["new", "again", "before"], "2", []),  # last week's archive
+    ([(1, EARLY), (2, LATE), (1, FUTURE)], ["new", "again", "again"], "1", []),  # back to the first version
+    ([(1, EARLY), (2, EARLY), (2, EARLY)], ["new", "again", "same"], "2", []),  # half of it was there
+    ([(1, EARLY), (2, EARLY), (1, EARLY)], ["new", "again", "same"], "2", []),
+])  # fmt: skip
+def test_nothing_replaces_later_work_whichever_way_it_comes(tmp_path, steps, said, counts, aside):
+    came = []
+    assert [put(tmp_path, content, time, came) for content, time in steps] == said
+    assert contents(tmp_path) == [counts] and contents(tmp_path, "undecided") == aside
+
+
+def test_what_an_instructor_mended_stays_when_the_archive_comes_again(tmp_path):
+    came = []
+    put(tmp_path, 1, None, came)
+    (tmp_path / "submitted" / "anna" / "hw" / "hw.ipynb").write_text("mended")
+    assert put(tmp_path, 1, None, came) == "same" and contents(tmp_path) == ["mended"]
+    assert put(tmp_path, 2, None, came) == "undecided" and contents(tmp_path) == ["mended"]
+
+
+def test_what_an_instructor_mended_is_not_replaced_by_what_was_half_there(tmp_path):
+    came = []
+    put(tmp_path, 1, EARLY, came)
+    (tmp_path / "submitted" / "anna" / "hw" / "hw.ipynb").write_text("mended")
+    assert [put(tmp_path, content, EARLY, came) for content in (1, 2)] == ["same", "undecided"]
+    assert contents(tmp_path) == ["mended"]
+
+
+def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
+    came = []
+    put(tmp_path, 1, None, came)
+
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(Path, "write_bytes", full)
+        put(tmp_path, 2, None, came)
+    assert contents(tmp_path) == ["1"] and not (tmp_path / "replaced").exists()
+    assert [path.name for path in (tmp_path / "submitted" / "anna").iterdir()] == ["hw"]
+
+
+@pytest.mark.parametrize(("killed_at", "counts", "told"), [
+    (1, ["1"], "was not laid; give its archive again"), (2, ["1"], "was not laid; give its archive again"),
+    (3, ["2"], "what had come is laid"), (4, ["2"], None),
+])  # fmt: skip
+def test_a_run_that_is_killed_while_it_lays_loses_no_work(tmp_path, monkeypatch, killed_at, counts, told):
+    """Killed before each of the three renamings, and after all of them."""
+    came = []
+    put(tmp_path, 1, None, came)
+    real, moved = os.replace, []
+
+    def replace(source, target):
+        moved.append(source)
+        if len(moved) == killed_at:
+            raise SystemExit
+        real(source, target)
+
+    with monkeypatch.context() as patch, contextlib.suppress(SystemExit):
+        patch.setattr(os, "replace", replace)
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # nothing runs after a kill
+        put(tmp_path, 2, None, list(came))
+    said = finish(tmp_path, "hw")
+    assert contents(tmp_path) == counts and contents(tmp_path, "replaced") == ["1"] * (killed_at > 2)
+    assert [told in each and each.startswith("anna: a run was interrupted") for each in said] == [True] * bool(told)
+    assert [path.name for path in (tmp_path / "submitted" / "anna").iterdir()] == ["hw"]
+    assert put(tmp_path, 2, None, came) in ("again", "same") and contents(tmp_path) == ["2"]
+    assert finish(tmp_path, "hw") == []
+
+
+def test_half_a_work_is_not_laid(tmp_path):
+    half = tmp_path / "submitted" / "anna" / ".hw.arriving"
+    half.mkdir(parents=True)
+    (half / "hw.ipynb").write_text("ha")
+    (said,) = finish(tmp_path, "hw")
+    assert said == "anna: a run was interrupted here; what came was not laid; give its archive again"
+    assert put(tmp_path, 1, None, []) == "new" and contents(tmp_path) == ["1"]
+
+
+def test_odd_names_of_files_find_a_place(tmp_path):
+    path = archive(
+        tmp_path / "all.zip", *(f"A_1_assignsubmission_file_/{name}" for name in (
+            "é" * 150 + ".ipynb", "a", "a/b.csv", "x:y.csv", "x?y.csv", "two\nlines.ipynb",
+        )),
+    )  # fmt: skip
+    ((anna,), problems) = (list(each) for each in from_archive(path, {}))
+    assert lay(anna, tmp_path, "hw", []) == "new" and not problems
+    folder = tmp_path / "submitted" / "1" / "hw"
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
+        "a", "a_2/b.csv", "two_lines.ipynb", "x_y.csv", "x_y_2.csv", "é" * 57 + ".ipynb",
+    ]  # fmt: skip
+
+
+def test_a_damaged_file_in_an_archive_stops_nobody(tmp_path):
+    path = tmp_path / "all.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("A_1_assignsubmission_file_/hw.ipynb", b"abc" * 1000)
+        made.writestr("B_2_assignsubmission_file_/hw.ipynb", b"xyz" * 1000)
+    bytes_ = bytearray(path.read_bytes())
+    start = bytes_.index(b"hw.ipynb") + len("hw.ipynb")
+    bytes_[start : start + 10] = b"\xff" * 10
+    path.write_bytes(bytes_)
+    arrived, problems = (list(each) for each in from_archive(path, {}))
+    assert {each.student: len(each.files) for each in arrived} == {"1": 0, "2": 1} and not problems
+    (why,) = arrived[0].lacks
+    assert "'A_1_assignsubmission_file_/hw.ipynb' cannot be read" in why and not arrived[1].lacks
+
+
+def test_a_file_that_cannot_be_read_is_named_with_its_student(tmp_path, monkeypatch):
+    """And a folder; a stamp that cannot be read stops nobody."""
+    for student in ("anna", "zoe"):
+        folder = tmp_path / f"{student}+hw+2026-11-03 17:00:00 UTC"
+        (folder / "locked").mkdir(parents=True)
+        for name in ("hw.ipynb", "data.csv", "timestamp.txt", "locked/x.csv"):
+            (folder / name).write_text("2026-11-03 17:00:00 UTC")
+
+    def denied(real):
+        def opened(path, *arguments, **more):
+            if "anna" in str(path) and Path(path).name in ("hw.ipynb", "timestamp.txt", "locked"):
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return real(path, *arguments, **more)
+
+        return opened
+
+    monkeypatch.setattr(incoming, "_owner", lambda folder: None)
+    for owner, name in ((Path, "read_bytes"), (Path, "read_text"), (os, "scandir")):
+        monkeypatch.setattr(owner, name, denied(getattr(owner, name)))
+    arrived, problems = (list(each) for each in from_exchange(tmp_path, "hw"))
+    assert problems == [] and {each.student: [*map(str, each.files)] for each in arrived} == {
+        "anna": ["data.csv"], "zoe": ["data.csv", "hw.ipynb", "locked/x.csv", "timestamp.txt"],
+    }  # fmt: skip
+    said = {each.student: each.lacks for each in arrived}
+    assert said["zoe"] == () and said["anna"] == tuple(
+        f"'{name}' cannot be read: Permission denied" for name in ("hw.ipynb", "locked", "timestamp.txt")
+    )
+
+
+def test_a_number_that_could_be_anothers_goes_to_nobody(tmp_path):
+    path = archive(tmp_path / "all.zip", "A_11_assignsubmission_file_/hw.ipynb", "B_7_assignsubmission_file_/hw.ipynb")
+    arrived, problems = from_archive(path, {"7": "11", "8": "x"})  # the student called 11 has the number 7
+    assert {each.student: each.origin for each in arrived} == {"11": "Moodle: B"}
+    assert "number 11 is nobody's lms_id" in problems[0]
+
+
+def test_a_file_called_like_one_of_moodles_stays_its_owners(tmp_path):
+    path = archive(tmp_path / "all.zip", "anna_99_881_Zoe_4711_assignsubmission_file_hw.ipynb")
+    arrived, _ = from_archive(path, {})
+    assert {each.student: each.origin for each in arrived} == {"99": "Canvas: anna"}
+
+
+@pytest.mark.parametrize("text, time", [
+    ("2026-12-01 18:00+01:00", datetime(2026, 12, 1, 17)), ("2026-12-01T18:00:30Z", datetime(2026, 12, 1, 18, 0, 30)),
+    ("01.12.2026 18:00", datetime(2026, 12, 1, 18)), ("1. 12. 2026, 18.00 Europe/Berlin", datetime(2026, 12, 1, 17)),
+    ("2026-11-03 17:00:00.12 UTC", datetime(2026, 11, 3, 17)), ("2026-12-01", datetime(2026, 12, 1)),
+    ("2026-07-01 18:00 Europe/Berlin", datetime(2026, 7, 1, 16)), ("12/01/2026", None), ("1-12-26", None),
+    ("31.02.2026", None), ("0001-01-01", None),
+    ("2026-12-01 18:00 Nowhere/Land", None), ("2026-12-01 18:00 Europe", None), ("yesterday", None), ("", None),
+    ("2026-11-01 18:00:00.1 +08", datetime(2026, 11, 1, 10)), ("2026-11-01 18:00:00 -03", datetime(2026, 11, 1, 21)),
+    ("2026-12-01 18:00-19", None), ("2026-12-01-03", None),
+    ("2026-12-01 25:00", None), ("13.13.2026", None),
+])  # fmt: skip
+def test_a_date_means_one_day_or_none(text, time):
+    assert moment(text) == time
+
+
+def test_a_day_without_an_hour_ends_at_midnight():
+    assert moment("01.12.2026", end_of_day=True) == datetime(2026, 12, 1, 23, 59, 59)
+    assert moment("01.12.2026 18:00", end_of_day=True) == datetime(2026, 12, 1, 18)
 
 
 def test_the_exchange_gives_the_newest_of_each_and_stops_for_nobody(tmp_path):
     for name in (
         "anna+hw+2026-11-03 17:00:00 UTC+aa", "anna+hw+2026-11-03 18:00:00 UTC+bb",
         "anna+other+2026-11-04 18:00:00 UTC+cc", "zoe+hw+yesterday+dd", "*+hw+2026-11-03 18:00:00 UTC+ee",
+        "anna+hw+2126-11-03 17:00:00 UTC+ff",  # a clock that is wrong
     ):  # fmt: skip
         (tmp_path / name).mkdir()
         (tmp_path / name / "hw.ipynb").write_text(name)
+        os.utime(tmp_path / name, (0, 0))
     (tmp_path / "zoe+hw+yesterday+dd" / "secret").symlink_to("/etc/hostname")
     (tmp_path / "max+hw+2026-11-03 18:00:00 UTC").symlink_to("/")
-    arrived, problems = from_exchange(tmp_path, "hw")
+    arrived, problems = (list(each) for each in from_exchange(tmp_path, "hw"))
     texts = {each.student: {str(path): text.decode()[-2:] for path, text in each.files.items()} for each in arrived}
     assert texts == {"anna": {"hw.ipynb": "bb"}, "zoe": {"hw.ipynb": "dd"}}
     assert {each.student: each.time for each in arrived}["anna"] == datetime(2026, 11, 3, 18)
     said = " ".join(problems)
-    assert "its time cannot be read" in said and "no student can have this name" in said and "no plain file" in said
-    assert from_exchange(tmp_path / "nowhere", "hw") == ([], [])
+    assert said.count("its time cannot be right") == 2
+    assert "no student can have this name" in said and "no plain file" in said
+
+
+def test_an_exchange_that_is_not_there_is_said(tmp_path):
+    arrived, problems = (list(each) for each in from_exchange(tmp_path / "nowhere", "hw"))
+    place = tmp_path / "nowhere"
+    why = f"Nothing was collected from the exchange, {place}: No such file or directory"
+    assert arrived == [] and problems == [why]
+
+
+def test_what_one_account_wrote_for_others_is_one_line(tmp_path, monkeypatch):
+    """As on a network drive, where all belongs to nobody."""
+    for student in ("anna", *map(str, range(11, 23))):
+        for hour in (17, 18, 19):
+            (tmp_path / f"{student}+hw+2026-11-03 {hour}:00:00 UTC").mkdir()
+    monkeypatch.setattr(incoming, "_owner", lambda folder: "nobody" if folder.name[0] == "1" else "zoe")
+    _, problems = from_exchange(tmp_path, "hw")
+    assert sorted(problems) == [
+        "27 folders in the exchange were written by nobody in the name of 11, 12, 13, 14, 15, 16, 17, 18, 19: ask "
+        "whose work it is",
+        "12 folders in the exchange were written by zoe in the name of 20, 21, 22, anna: ask whose work it is",
+    ][::-1]
+    monkeypatch.setattr(incoming, "_owner", lambda folder: "nobody" if "19:" in folder.name else None)
+    (said,) = from_exchange(tmp_path, "hw")[1]
+    assert said.startswith("13 folders") and "20 and 3 more: ask" in said
+    monkeypatch.setattr(incoming, "_owner", lambda folder: "zoe" if "anna+hw+2026-11-03 17" in folder.name else None)
+    assert from_exchange(tmp_path, "hw")[1] == [
+        "A folder in the exchange was written by zoe in the name of anna: ask whose work it is"
+    ]
+
+
+@pytest.mark.parametrize("stamped", [True, False], ids=["with a stamp", "by its name"])
+def test_a_zone_without_minutes_is_no_delay(tmp_path, stamped):
+    folder = tmp_path / "anna+hw+2026-11-01 18:00:00.1 +08+secret"
+    folder.mkdir()
+    if stamped:
+        (folder / "timestamp.txt").write_text("2026-11-01 18:00:00.1 +08")
+    arrived, _ = from_exchange(tmp_path, "hw")
+    assert [each.time for each in arrived] == [datetime(2026, 11, 1, 10)]
+
+
+def test_the_same_work_with_another_secret_is_the_same(tmp_path):
+    def submitted(time, secret):
+        files = {PurePosixPath("hw.ipynb"): b"1", PurePosixPath("submission_secret.txt"): secret}
+        return lay(Arrived("anna", "exchange", files, time), tmp_path, "hw", came)
+
+    came = []
+    assert [submitted(EARLY, b"a"), submitted(LATE, b"b")] == ["new", "same"]
 
 
 def test_a_roster_is_read_or_refused(tmp_path):
     text = "\ufeffstudent_id;first_name;lms_id\nanna;Anna;4711\n;;\nzoe;;\n"
     assert list(read_roster(written(tmp_path / "r.csv", text))) == ["anna", "zoe"]
+    for encoding in ("utf-8-sig", "utf-16", "cp1252"):
+        (tmp_path / "r.csv").write_bytes(' student_id\tfirst_name\r\nanna\t"M\u00fcller\nA."\r\n'.encode(encoding))
+        assert read_roster(tmp_path / "r.csv")["anna"]["first_name"] == "M\u00fcller\nA."
     for wrong in ("name\nanna\n", "student_id\nanna\nanna\n", "student_id\n../x\n"):
         with pytest.raises(ValueError, match="student_id"):
             read_roster(written(tmp_path / "r.csv", wrong))
+    for wrong, why in (
+        ("student_id,lms_id\na,1\nb,1\n", "a have the same lms_id"),
+        ("student_id,lms_id\na,7\n7,\n", "is a student_id, and the lms_id of a"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=why):
+            read_roster(written(tmp_path / "r.csv", wrong))
+    assert list(read_roster(written(tmp_path / "r.csv", "student_id,lms_id\na,7\n7,8\n"))) == ["a", "7"]
     assert rows(tmp_path / "none.csv", "x") == [] and read_roster(tmp_path / "none.csv") == {}
 
 
 @pytest.mark.parametrize("text, why", [
     ("assignment,due\nhw,soon\n", "line 2: 'soon' is no date"),
+    ("assignment,due\nhw,12/01/2026\n", "meant in one way alone"),
+    ("assignment,due,student_id\nhw,2026-11-03,\nhw,2026-11-02,anna\n", "one that ends before it is due"),
+    ("assignment,due,student_id\nhw,2026-11-03,\nhw,2026-11-05,anna\nhw,2026-11-06,anna\n", "line 4: anna has two"),
     ("assignment,due,student_id\nhw,2026-11-03,anna\n", "needs one row with a due date"),
     ("assignment,due\nhw,2026-11-03\nhw,2026-11-04\n", "there are 2"),
 ])  # fmt: skip
@@ -179,6 +441,14 @@ def test_no_cell_of_the_table_is_a_formula_and_none_is_a_zero_that_nobody_gave(t
     write_table([row | {"student_id": "anna"}], tmp_path / "g.csv")
     (found,) = csv.DictReader((tmp_path / "g.csv").open())
     assert found["why"] == "'=1+1, \"x\"" and found["score"] == "" and found["max_score"] == "30.0"
+
+
+@pytest.mark.parametrize("text", ["=cmd|'/C calc'!A0", "\t=1", "\r\n+1", " @x", "-1"])
+def test_no_text_of_a_students_is_a_formula(tmp_path, text):
+    row = dict.fromkeys(COLUMNS) | {"student_id": "anna", "first_name": text}
+    write_table([row], tmp_path / "g.csv")
+    with (tmp_path / "g.csv").open(newline="") as lines:
+        assert next(csv.DictReader(lines))["first_name"] == f"'{text}"
 
 
 def test_only_what_nobody_must_look_at_is_final():
@@ -255,10 +525,12 @@ def test_late_days_cost_what_the_course_says_in_the_order_of_the_dates():
 
 def test_dates_and_extensions_go_into_the_gradebook_in_utc(tmp_path):
     text = "assignment,due,student_id\nhw,2026-11-03 18:00+01:00,\nhw,2026-11-05 17:00,zoe\nother,2026-01-01,\n"
-    book = Book(hw=[submission(), submission("zoe")])
-    write_dates(book, written(tmp_path / "d.csv", text), "hw")
+    text += "hw,04.11.2026,max\n"
+    book = Book(hw=[submission(), submission("zoe"), submission("max")])
+    assert write_dates(book, written(tmp_path / "d.csv", text + "hw,2026-12-01,Zoe\n"), "hw") == ["Zoe"]  # misspelt
     assert book.due == {"hw": datetime(2026, 11, 3, 17)}
-    assert [each.extension for each in book.assignments[0].submissions] == [None, timedelta(days=2)]
+    extensions = [each.extension for each in book.assignments[0].submissions]
+    assert extensions == [None, timedelta(days=2), timedelta(days=1, hours=6, minutes=59, seconds=59)]
 
 
 def test_every_row_has_a_status_and_no_score_that_nobody_gave():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from variants import wrong_attention
 
+from tests.assignments.variants.attention_from_scratch import wrong_attention
 from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
 
 STUDENT = getpass.getuser()

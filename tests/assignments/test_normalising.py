@@ -1,5 +1,6 @@
 """Every malformed submission gets its mark or its name, and stays as it was; no kernel, and one quick run for each."""
 
+import copy
 import hashlib
 import json
 import stat
@@ -14,6 +15,7 @@ from course_lib.grading.marking.cells import rebuilt, release_of
 from course_lib.grading.marking.files import Found, plain_stem, safe_name
 from course_lib.grading.marking.normalise import normalise, write
 from course_lib.grading.marking.reading import Unreadable, read_notebook
+from course_lib.grading.marking.strays import stray_code
 from tests.support.course import ASSIGNMENT, filled_in, grade_id, maximum, reference_answers
 from tests.support.quick import scores
 
@@ -86,7 +88,7 @@ def test_a_submission_gets_its_mark_or_its_name(name, tmp_path, releases, solved
 
 def test_there_are_as_many_kinds_as_were_tried():
     assert len(KINDS) == len(handed_in.KINDS) >= 49
-    assert 12 <= sum(bool(kind.why) for kind in KINDS.values()) <= 20
+    assert 14 <= sum(bool(kind.why) for kind in KINDS.values()) <= 20
 
 
 def test_an_untouched_submission_passes_as_it_is(tmp_path, releases, solved):
@@ -146,18 +148,101 @@ def test_names_that_browsers_and_people_change_are_known():
         assert plain_stem(name) == "hwone", name
 
 
-@pytest.mark.parametrize("twice", [False, True], ids=["two definitions", "the same twice"])
-def test_the_last_version_is_the_answer_and_a_copy_is_none(releases, solved, twice):
+def test_an_empty_answer_waits_for_a_person_where_words_stand_elsewhere(releases, solved):
+    given = json.loads(solved)
+    handed_in.untouched(given, "explain")
+    made, notes = rebuilt(read_notebook(json.dumps(given).encode())[0], releases[ASSIGNMENT])
+    assert cells(made)["explain"].source == handed_in.STUBS["explain"] and not notes
+    handed_in.below(given, "softmax", ANSWER)
+    made, notes = rebuilt(read_notebook(json.dumps(given).encode())[0], releases[ASSIGNMENT])
+    assert cells(made)["explain"].source.startswith(handed_in.STUBS["explain"] + "\n\n*(")  # so nbgrader gives no zero
+    assert "explain is empty, but" in " ".join(notes)
+
+
+def test_two_notebooks_with_different_answers_are_a_doubt_and_one_twice_is_none(tmp_path, releases, solved):
+    (tmp_path / f"{ASSIGNMENT}.ipynb").write_text(solved, encoding="utf-8")
+    (tmp_path / "again.ipynb").write_text(solved, encoding="utf-8")
+    assert normalise(tmp_path, releases).doubts == []
+    other = solved.replace("def softmax(x):", "def softmax(x, y=None):")
+    (tmp_path / "again.ipynb").write_text(other, encoding="utf-8")
+    (doubt,) = normalise(tmp_path, releases).doubts
+    assert "'again.ipynb'" in doubt and "remove the one that was not meant" in doubt
+
+
+def test_a_notebook_in_which_nothing_was_written_is_a_doubt(tmp_path, releases, generated, solved):
+    """As it was released, with its answers emptied, and with all of them deleted; one answer is enough."""
+    path = tmp_path / f"{ASSIGNMENT}.ipynb"
+    untouched = json.loads(nbformat.writes(generated.release))
+    names = list(releases[ASSIGNMENT].answers)
+    emptied = copy.deepcopy(untouched)
+    for name in names:
+        handed_in.cell(emptied, name)["source"] = " \n"
+    deleted = copy.deepcopy(untouched)
+    for name in names:
+        deleted["cells"].remove(handed_in.cell(deleted, name))
+    for notebook in (untouched, emptied, deleted):
+        path.write_text(json.dumps(notebook), encoding="utf-8")
+        (doubt,) = normalise(tmp_path, releases).doubts
+        assert doubt == f"nothing was written in it: is '{ASSIGNMENT}.ipynb' the right file?"
+    for name in names:
+        begun = copy.deepcopy(untouched)
+        handed_in.cell(begun, name)["source"] = handed_in.cell(json.loads(solved), name)["source"]
+        path.write_text(json.dumps(begun), encoding="utf-8")
+        assert normalise(tmp_path, releases).doubts == [], name
+
+
+@pytest.mark.parametrize("places", [("softmax", "attention"), ("softmax", "attention", "causal-mask")])
+def test_answers_in_each_others_cells_go_where_they_belong(releases, solved, places):
+    given = json.loads(solved)
+    sources = [handed_in.cell(given, name)["source"] for name in places]
+    for name, source in zip(places, [*sources[1:], sources[0]], strict=True):
+        handed_in.cell(given, name)["source"] = source
+    made, notes = rebuilt(read_notebook(json.dumps(given).encode())[0], releases[ASSIGNMENT])
+    assert [cells(made)[name].source for name in places] == ["".join(source) for source in sources]
+    assert " ".join(notes).count("stood in the cell of") == len(places) and "metadata" not in " ".join(notes)
+
+
+def test_an_answer_in_anothers_cell_stays_there_where_its_own_has_one(releases, solved):
+    given = json.loads(solved)
+    answer = "".join(handed_in.cell(given, "softmax")["source"])
+    handed_in.cell(given, "attention")["source"] = answer
+    made, notes = rebuilt(read_notebook(json.dumps(given).encode())[0], releases[ASSIGNMENT])
+    assert cells(made)["softmax"].source == cells(made)["attention"].source == answer and not notes
+    handed_in.untouched(given, "softmax")  # but not where its own is the stub
+    made, notes = rebuilt(read_notebook(json.dumps(given).encode())[0], releases[ASSIGNMENT])
+    assert cells(made)["softmax"].source == answer and "the answer of softmax stood in" in " ".join(notes)
+    assert cells(made)["attention"].source == handed_in.STUBS["attention"]
+
+
+@pytest.mark.parametrize(("written", "graded", "own"), [
+    ("import numpy as np\nimport math, numpy as np\nx = 2\nprint(x)", False, "import math, numpy as np\n\nprint(x)"),
+    ("import numpy as np\nx = 1\nprint(x)", True, ""),
+    ("import numpy as np\nx = 2\ny: int = 3\nassert False", True, "y: int = 3"),
+    ("x = 1\n@wraps\nclass A:\n    x = 5\n\n\nA.x = 1", True, "@wraps\nclass A:\n    x = 5"),
+    ("import numpy as np\n%matplotlib inline\nx = 1", False, "get_ipython().run_line_magic('matplotlib', 'inline')"),
+    ("import numpy as np\nx = 1\nmy answer", False, "my answer"),
+    ("import numpy as np\nimport math\nx = 1", True, "import math"),
+])  # fmt: skip
+def test_what_is_the_students_own_in_a_cell_of_the_courses(written, graded, own):
+    assert stray_code(written, "import numpy as np\nx = 1", graded) == own
+
+
+@pytest.mark.parametrize(("change", "named"), [
+    (lambda answer: "def softmax(x):\n    return x", False),  # nothing but the definition tells which cell it is
+    (lambda answer: answer, True),
+    (lambda answer: answer.replace("\n    ", "\n        "), True),
+], ids=["two definitions", "the same twice", "the same but for its indentation"])  # fmt: skip
+def test_the_last_version_is_the_answer_and_a_copy_is_none(releases, solved, change, named):
     given = nbformat.reads(solved, as_version=4)
     place = next(i for i, cell in enumerate(given.cells) if grade_id(cell) == "softmax")
-    answer, name = given.cells[place].source, given.cells[place].metadata["nbgrader"]
-    other = new_code_cell(answer, metadata={"nbgrader": name})
-    if not twice:  # nothing but the definition tells which cell it is
-        other = new_code_cell("def softmax(x):\n    return x")
-        given.cells[place].metadata.pop("nbgrader")
-    given.cells.insert(place, other)
+    answer, metadata = given.cells[place].source, given.cells[place].metadata
+    if not named:
+        metadata.pop("nbgrader")
+    given.cells.insert(place, new_code_cell(change(answer), metadata=metadata))
     made, _ = rebuilt(given, releases[ASSIGNMENT])
     assert cells(made)["softmax"].source == answer
+    sources = [cell.source for cell in made.cells]
+    assert sources.count(answer) == 1 and change(answer) in sources
 
 
 @pytest.mark.parametrize(("source", "read"), [("a\r\nb\rc", "a\nb\nc"), (["a\r\n", "b"], "a\nb"), ("\ud83d", "?")])
@@ -177,3 +262,53 @@ def test_metadata_that_are_no_table_are_left_out(metadata):
 )
 def test_a_notebook_is_known_by_its_name(name, expected):
     assert Found(PurePosixPath(name), b"", 0.0).is_notebook == expected
+
+
+@pytest.mark.parametrize(("files", "waits"), [
+    ({"explain.pdf": b"%PDF-1.4"}, True), ({"onlinetext.html": b"<p>1."}, True), ({"a.docx": b"PK\x03\x04"}, True),
+    ({"submission_secret.txt": b"x", "timestamp.txt": b"2026-11-03 17:00:00 UTC"}, False), ({"task.png": b"x"}, False),
+])  # fmt: skip
+@pytest.mark.parametrize("empty", [True, False])
+def test_an_empty_answer_waits_for_a_person_where_a_text_lies_beside_it(
+    tmp_path, releases, solved, files, waits, empty
+):
+    notebook = json.loads(solved)
+    handed_in.cell(notebook, "explain")["source"] = "" if empty else handed_in.STUBS["explain"]
+    (tmp_path / f"{ASSIGNMENT}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    found = normalise(tmp_path, releases, helpers={"task.png"})
+    assert ("may stand elsewhere" in cells(found.notebooks[ASSIGNMENT])["explain"].source) == waits
+    assert (f"{next(iter(files))!r} lies beside it" in " ".join(found.notes)) == waits
+
+
+def test_work_with_its_code_in_a_module_is_a_doubt(tmp_path, releases, solved):
+    notebook, path = json.loads(solved), tmp_path / f"{ASSIGNMENT}.ipynb"
+    for name in ("mine.py", "numpy.py", "other.py"):
+        (tmp_path / name).write_text("x = 1")
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    assert normalise(tmp_path, releases).doubts == []
+    handed_in.cell(notebook, "softmax")["source"] = "from mine import softmax\nimport numpy"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    (doubt,) = normalise(tmp_path, releases).doubts
+    assert "imports 'mine.py', which was left behind" in doubt
+
+
+def test_data_beside_the_notebook_come_before_those_above(tmp_path, releases, solved):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / f"{ASSIGNMENT}.ipynb").write_text(solved, encoding="utf-8")
+    for name in ("a.csv", "work/a.csv"):
+        (tmp_path / name).write_text(name)
+    found = normalise(tmp_path, releases)
+    assert found.data == {PurePosixPath("a.csv"): b"work/a.csv"} and "'a.csv' was handed in twice" in found.notes[-1]
+
+
+def test_a_new_secret_makes_no_new_work(tmp_path, releases, solved):
+    (tmp_path / f"{ASSIGNMENT}.ipynb").write_text(solved, encoding="utf-8")
+    works = set()
+    for secret in ("a", "b"):
+        (tmp_path / "submission_secret.txt").write_text(secret)
+        found = normalise(tmp_path, releases)
+        works.add(found.work)
+        assert found.data == {PurePosixPath("submission_secret.txt"): secret.encode()}  # feedback is fetched with it
+    assert len(works) == 1

@@ -3,14 +3,20 @@
 `python -m course_lib.grading.marking ASSIGNMENT`, run in an nbgrader course (`make grade` does), goes this way:
 
 1. *incoming*: what the exchange or an archive of Moodle's or Canvas's brings is laid into
-   `submitted/STUDENT/ASSIGNMENT/` as it came, and never changed there. What it replaces is kept in `replaced/`.
+   `submitted/STUDENT/ASSIGNMENT/` as it came, and never changed there. What it replaces is kept in `replaced/`, and in
+   `undecided/` where no time tells which is the later work.
 2. *normalise*: `files` finds the notebook among a student's files, `reading` makes a notebook of its bytes, and `cells`
-   puts the student's answers into the released notebook. The result stands in `normalised/STUDENT/ASSIGNMENT/`.
+   puts the student's answers into the released notebook, with what `strays` takes out of cells that are not theirs. The
+   result stands in `normalised/STUDENT/ASSIGNMENT/`.
 3. *alone*: nbgrader's own Autograde runs on it in a process of its own, for one student, within a limit; `execute` is
-   its Execute, with points that outlive their kernel.
+   its Execute, with points that outlive their kernel. `standing` keeps what the gradebook had, and puts it back where
+   grading fails or is interrupted.
 4. *record*: `marks/ASSIGNMENT.json` says what was graded, when, what it replaced, and what went wrong.
 5. *report*: `grades.csv` with a status beside every score, feedback where something changed, and a summary. `dates` has
-   the roster, due dates, extensions and late days; `lms` fills in Moodle's and Canvas's own tables.
+   the roster, due dates, extensions and late days, `moments` reads times; `lms` fills in Moodle's and Canvas's own
+   tables.
+
+`turn` lets one run at a time into a course, and takes care that one that is ended from outside ends in order.
 
 Gradebook, formgrader and sources are nbgrader's: a course goes on without this package. A student's names and texts are
 data here. None is given to a shell, and none becomes a path before `files.safe_name` has passed it.

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from course_lib.grading.marking.batch import Batch
+from course_lib.grading.marking.turn import ending_in_order, only_run
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,17 +19,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--force", action="store_true", help="grade everybody again, not only what changed")
     chosen = parser.parse_args(arguments)
     try:
-        batch = Batch(chosen.course, chosen.assignment)
-        batch.collect(chosen.zip)
-        batch.grade(chosen.force)
-        if not batch.entries:
-            place = batch.root / "submitted" / "STUDENT" / chosen.assignment
-            raise ValueError(f"Nothing is handed in: put notebooks into {place}, or name an archive with --zip.")
-        print(batch.report(chosen.moodle, chosen.canvas))
+        with only_run(chosen.course), ending_in_order():
+            batch = Batch(chosen.course, chosen.assignment)
+            batch.check(chosen.moodle, chosen.canvas)
+            batch.collect(chosen.zip)
+            batch.grade(chosen.force)
+            if not batch.entries:
+                place = batch.root / "submitted" / "STUDENT" / chosen.assignment
+                said = f"Nothing is handed in: put notebooks into {place}, or name an archive with --zip."
+                raise ValueError("\n".join([said, *batch.problems]))
+            print(batch.report(chosen.moodle, chosen.canvas))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    return int(any(entry.trouble for entry in batch.entries.values()))
+    return int(any(entry.needs_attention for entry in batch.entries.values()))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 import contextlib
 import multiprocessing
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from course_lib._extras import needed
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
+from course_lib.grading.marking.standing import put_back
 
 with needed("lab"):
     import nbformat
@@ -20,6 +22,9 @@ with needed("lab"):
 NORMALISED = "normalised"
 GRACE_S = 120  # beyond the notebook's own limit: to start, to end, and to write
 MEMORY, LARGEST_FILE = 8 * 2**30, 2**30  # bytes that a submission's processes may have, and may write into one file
+RAISED = re.compile(r"^ +.*\n(\w[\w.]*(?::.*)?)$", re.MULTILINE)  # what follows the last frame of a traceback
+LOGGED = re.compile(r"^\[(?:ERROR|CRITICAL)\] ((?:.|\n(?!\[[A-Z]+\] ))*)", re.MULTILINE)
+SAYS_NOTHING = ("There was an error processing", "Please see")  # nbgrader's words beside a traceback
 FORK = "fork" if sys.platform == "linux" else "spawn"  # a fork has nbgrader imported already
 
 
@@ -44,12 +49,12 @@ def gradebook_of(course: AutogradeApp) -> Gradebook:
 def grade_alone(course: AutogradeApp, assignment: str, student: str) -> str:
     """Grade what stands in normalised/STUDENT/ASSIGNMENT; return "" or why not all of it could be graded.
 
-    The marks are in the gradebook afterwards, and the executed notebook in autograded/, as nbgrader leaves them. If
-    there is nothing to be graded, both are as they were before.
+    The marks are in the gradebook afterwards, and the executed notebook in autograded/, as nbgrader leaves them, which
+    is half of them where it was stopped. What stood in autograded/ is kept beside it, until `settle` or `take_back`.
     """
     root = Path(course.coursedir.root)
-    before = root / "autograded" / student / f".{assignment}.before"
-    after = root / "autograded" / student / assignment
+    after, before = _executed(root, assignment, student)
+    _remove(before)
     if after.exists():
         os.replace(after, before)
     try:
@@ -57,12 +62,24 @@ def grade_alone(course: AutogradeApp, assignment: str, student: str) -> str:
     except Unfinished as error:
         why = str(error)
     if not why and after.exists():
-        _remove(before)
         return _stopped_in(after)
-    _remove(after)
+    return why or "nbgrader left no notebook"
+
+
+def settle(course: AutogradeApp, assignment: str, student: str) -> None:
+    """What `grade_alone` did is to stay: what it kept of the time before goes."""
+    _remove(_executed(Path(course.coursedir.root), assignment, student)[1])
+
+
+def take_back(course: AutogradeApp, assignment: str, student: str, stood: dict) -> None:
+    """Make gradebook and autograded/ what they were before `grade_alone`, when `standing` returned `stood`."""
+    with gradebook_of(course) as gradebook:
+        put_back(gradebook, assignment, student, stood)
+    after, before = _executed(Path(course.coursedir.root), assignment, student)
+    if before.exists() or not stood:
+        _remove(after)
     if before.exists():
         os.replace(before, after)
-    return why or "nbgrader left no notebook"
 
 
 def apart(limit_s: float, work: Callable, *arguments):
@@ -112,9 +129,22 @@ def _grade(root: Path, assignment: str, student: str) -> str:
     course = open_course(root)
     course.coursedir.submitted_directory = NORMALISED
     said = NbGraderAPI(course.coursedir, parent=course).autograde(assignment, student, force=True)
-    lines = [line for line in said.get("log", "").splitlines() if line.startswith("[ERROR]")]
-    error = (said.get("error") or "").strip().splitlines()
-    return "" if said["success"] else f"nbgrader: {' '.join([*lines[-2:-1], *error[-1:]])[:300]}"
+    return "" if said["success"] else f"nbgrader: {reason(said)}"
+
+
+def reason(said: dict) -> str:
+    """Why nbgrader did not succeed, of what its interface returned: the error that it logged, or raised itself.
+
+    It logs the error with a traceback, and raises another one that only says to look there.
+    """
+    log = re.sub("^    ", "", said.get("log") or "", flags=re.MULTILINE)  # all lines of a record but the first
+    raised = (said.get("error") or "").strip()
+    errors = RAISED.findall(log)
+    if not errors:
+        errors = [record for record in LOGGED.findall(log) if not record.startswith(SAYS_NOTHING)]
+    if not errors:
+        errors = RAISED.findall(raised) or [raised or "it gave no reason"]
+    return " ".join(errors[-1].split())[:300]
 
 
 def _end(process) -> None:
@@ -139,6 +169,12 @@ def _stopped_in(folder: Path) -> str:
                 if output.output_type == "error" and output.ename == STOPPED:
                     return output.evalue
     return ""
+
+
+def _executed(root: Path, assignment: str, student: str) -> tuple[Path, Path]:
+    """The folder of the executed notebook, and where the one before it is kept."""
+    folder = root / "autograded" / student
+    return folder / assignment, folder / f".{assignment}.before"
 
 
 def _remove(folder: Path) -> None:

@@ -14,11 +14,15 @@ from course_lib.grading.marking.alone import (
     grade_alone,
     gradebook_of,
     open_course,
+    reason,
+    settle,
+    take_back,
 )
 from course_lib.grading.marking.cells import Release, release_of
 from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
+from course_lib.grading.marking.standing import keep_reviewed, standing
 
 with needed("lab"):
     import nbformat
@@ -48,12 +52,32 @@ class Batch:
         with gradebook_of(self.course) as gradebook:
             dates.write_roster(gradebook, self.roster)
             self.releases = self._releases(gradebook)
+        self.problems += incoming.finish(self.root, assignment)
+        for student, entry in self.entries.items():
+            if entry.stood is not None:
+                self._interrupted(student, entry)
         self.tests = _digest(*(f"{name}{release.cells}" for name, release in self.releases.items()))
 
     @property
     def numbers(self) -> dict[str, str]:
         """The learning system's number of a student -> the id here, as roster.csv says."""
         return {row["lms_id"]: student for student, row in self.roster.items() if row.get("lms_id")}
+
+    def check(self, moodle: Path | None = None, canvas: Path | None = None) -> None:
+        """Read now what `report` needs at the end: a slip in it must not cost an hour of grading.
+
+        Raises
+        ------
+        ValueError : dates.csv, a system's table, or the record of another assignment cannot be read; says why.
+        """
+        dates.read_dates(self.root / "dates.csv", self.assignment)
+        for path in self.record.parent.glob("*.json"):
+            record.load(path)
+        with gradebook_of(self.course) as gradebook:
+            most = gradebook.find_assignment(self.assignment).max_score
+        for system, template in (("moodle", moodle), ("canvas", canvas)):
+            if template:
+                lms.fill(template, system, self.assignment, {}, most, self.numbers)
 
     def collect(self, archive: Path | None = None) -> None:
         """Lay what the exchange or an archive brings into submitted/, and say what it replaces."""
@@ -63,10 +87,20 @@ class Batch:
             arrived, problems = incoming.from_exchange(inbound, self.assignment)
         else:
             arrived, problems = incoming.from_archive(archive, self.numbers)
-        self.problems += problems
         for each in arrived:
-            if incoming.lay(each, self.root, self.assignment) != "same":
-                self.entries.setdefault(each.student, record.Entry()).origin = each.origin
+            entry = self.entries.setdefault(each.student, record.Entry())
+            try:
+                said = incoming.lay(each, self.root, self.assignment, entry.came)
+                entry.unlaid = f"Not all came from {each.origin}: {', '.join(each.lacks)}" if each.lacks else ""
+            except OSError as error:  # whatever its files are called, the next student's are collected
+                said = "not laid"
+                entry.unlaid = f"What came from {each.origin} cannot be written: {error.strerror or error}"
+            if said in ("new", "again"):
+                entry.origin = each.origin
+            elif said == "before":
+                problems.append(f"{each.student}: what {each.origin} has came before, and later work took its place")
+        self.problems += problems
+        record.save(self.record, self.entries)
 
     def grade(self, force: bool = False) -> None:
         """Grade what is new, what changed, and what stopped the last time; all of it if `force`."""
@@ -88,10 +122,13 @@ class Batch:
     def report(self, moodle: Path | None = None, canvas: Path | None = None) -> str:
         """Write dates into the gradebook, grades.csv, changed feedback and the systems' tables; return the summary."""
         with gradebook_of(self.course) as gradebook:
-            dates.write_dates(gradebook, self.root / "dates.csv", self.assignment)
+            unknown = dates.write_dates(gradebook, self.root / "dates.csv", self.assignment)
+            self.problems += [f"{student} has an extension in dates.csv, and is no student" for student in unknown]
             late = dates.LateDays(parent=self.course).apply(gradebook)
             for student, entry in self.entries.items():
                 entry.late = late.get((self.assignment, student), "")
+                self._undecided(student, entry)
+            self._leave_out(gradebook)
             self._feedback(gradebook)
             rows = report.table(gradebook, self.assignment, self.entries)
             most = gradebook.find_assignment(self.assignment).max_score
@@ -100,6 +137,8 @@ class Batch:
                 if other.name != self.assignment:
                     entries = record.load(self.record.with_name(f"{other.name}.json"))
                     everything += report.table(gradebook, other.name, entries)
+        if self.roster and set(self.entries) - set(self.roster):
+            self.problems.append(f"Not in roster.csv: {', '.join(sorted(set(self.entries) - set(self.roster)))}")
         report.write_table(everything, self.root / "grades.csv")
         for system, template in (("moodle", moodle), ("canvas", canvas)):
             if template:
@@ -113,16 +152,57 @@ class Batch:
         record.save(self.record, self.entries)
         return report.summary(rows, self.problems, self.graded, self.root)
 
+    def _leave_out(self, gradebook) -> None:
+        """Those whose work and whose marks somebody removed: they have left the course."""
+        for student, entry in list(self.entries.items()):
+            folder = self.root / "submitted" / student / self.assignment
+            if not (entry.unlaid or folder.is_dir() or standing(gradebook, self.assignment, student)):
+                del self.entries[student]
+                self.problems.append(f"{student}: neither in submitted/ nor in the gradebook any more; left out")
+
+    def _undecided(self, student: str, entry: record.Entry) -> None:
+        """As long as other work lies there, nobody knows whether the later one was graded."""
+        folder = Path("undecided", student, self.assignment)
+        there = sorted(path.name for path in (self.root / folder).glob("*"))
+        if there:
+            entry.unlaid = (
+                f"Two works came by two ways, and no time tells which is later: the other is {folder / there[-1]}. "
+                f"Let it take the place of submitted/{student}/{self.assignment}, or remove it"
+            )
+        elif entry.unlaid.startswith("Two works"):
+            entry.unlaid = ""
+
     def _grade(self, folder: Path, student: str, entry: record.Entry, force: bool) -> None:
+        if entry.stood is not None:
+            self._take_back(student, entry)
+        with gradebook_of(self.course) as gradebook:
+            stood = standing(gradebook, self.assignment, student)
+        if not stood:
+            entry.marked = ""  # what it says of marks was true of a gradebook that had this student
         target = self.root / NORMALISED / student / self.assignment
         found = apart(NORMALISING_S, _normalise, folder, self.releases, self._helpers(), target)
         same = entry.work == found.work
-        if same and entry.tests == self.tests and not force:
+        if stood and same and entry.tests == self.tests and not force:
+            self._date(student, found.time)
             return
-        before = self._standing(student) if entry.marked else ""
-        trouble = grade_alone(self.course, self.assignment, student)
-        entry.work, entry.notes = found.work, found.notes
-        if trouble.startswith("Stopped") or not trouble:
+        before = self._standing(student) if stood and entry.marked else ""
+        entry.stood = stood
+        record.save(self.record, self.entries)
+        graded = False
+        try:
+            trouble = grade_alone(self.course, self.assignment, student)
+            graded = trouble.startswith("Stopped") or not trouble
+            if graded:
+                self._date(student, found.time)
+                if stood and entry.marked == found.work:
+                    with gradebook_of(self.course) as gradebook:
+                        keep_reviewed(gradebook, self.assignment, student, stood)
+                settle(self.course, self.assignment, student)
+        finally:  # also where somebody presses Ctrl-C
+            if not graded:
+                self._take_back(student, entry)
+        entry.work, entry.notes, entry.stood = found.work, found.notes, None
+        if graded:
             if before and entry.marked != found.work:
                 entry.replaces = f"replaces {before}"
             entry.marked, entry.tests = found.work, self.tests
@@ -131,8 +211,32 @@ class Batch:
             self._failed(entry, trouble)
         if found.missing:
             entry.trouble = f"{', '.join(found.missing)} missing. {entry.trouble}"
+        entry.trouble = ". ".join(filter(None, [*found.doubts, entry.trouble]))
         self.graded += 1
         self.say(f"{student}: {'needs attention' if entry.trouble else 'graded'}")
+
+    def _date(self, student: str, time) -> None:
+        """Lateness is that of the work whose marks stand; where it has no time, nbgrader keeps that of earlier work."""
+        with gradebook_of(self.course) as gradebook:
+            submission = gradebook.find_submission(self.assignment, student)
+            if submission.timestamp != time:
+                submission.timestamp = time
+                gradebook.db.commit()
+
+    def _interrupted(self, student: str, entry: record.Entry) -> None:
+        """A run ended while it graded this student."""
+        try:
+            self._take_back(student, entry)
+            entry.work = ""  # it is graded again, also where the work is the same
+            said = "what it had begun was taken back"
+        except Exception as error:  # the next student's is taken back, and this one's when it is graded
+            said = f"what it had begun cannot be taken back: {error}"
+        self.problems.append(f"{student}: a run was interrupted here; {said}")
+
+    def _take_back(self, student: str, entry: record.Entry) -> None:
+        take_back(self.course, self.assignment, student, entry.stood)
+        entry.stood = None
+        record.save(self.record, self.entries)
 
     def _failed(self, entry: record.Entry, why: str) -> None:
         stays = " The marks are those of the work before." if entry.marked else ""
@@ -154,22 +258,28 @@ class Batch:
             folder = self.root / "autograded" / student / self.assignment
             if not entry.marked or not folder.is_dir():
                 continue
-            submission = gradebook.find_submission(self.assignment, student)
-            marks = [
-                (grade.name, grade.score, grade.max_score, comment)
-                for notebook in submission.notebooks
-                for grade in notebook.grades
-                for comment in [[c.comment for c in notebook.comments if c.name == grade.name]]
-            ]
-            executed = [path.read_bytes() for path in sorted(folder.glob("*.ipynb"))]
-            now = _digest(str(sorted(marks)), str(submission.late_submission_penalty), *executed)
-            if now == entry.feedback and (self.root / "feedback" / student / self.assignment).is_dir():
-                continue
-            said = api.generate_feedback(self.assignment, student, force=True)
-            if said["success"]:
+            try:
+                now = self._shown(gradebook, student, folder)
+                if now == entry.feedback and (self.root / "feedback" / student / self.assignment).is_dir():
+                    continue
+                said = api.generate_feedback(self.assignment, student, force=True)
+                if not said["success"]:
+                    raise RuntimeError(reason(said))
                 entry.feedback = now
-            else:
-                self.problems.append(f"{student}: no feedback: {(said.get('error') or '').strip().splitlines()[-1:]}")
+            except Exception as error:  # whatever it is, the next student gets feedback
+                self.problems.append(f"{student}: no feedback: {error}")
+
+    def _shown(self, gradebook, student: str, folder: Path) -> str:
+        """A digest of what a student's feedback shows: the executed notebook in `folder`, the marks, the comments."""
+        submission = gradebook.find_submission(self.assignment, student)
+        marks = [
+            (grade.name, grade.score, grade.max_score, comment)
+            for notebook in submission.notebooks
+            for grade in notebook.grades
+            for comment in [[c.comment for c in notebook.comments if c.name == grade.name]]
+        ]
+        executed = [path.read_bytes() for path in sorted(folder.glob("*.ipynb"))]
+        return _digest(str(sorted(marks)), str(submission.late_submission_penalty), *executed)
 
     def _releases(self, gradebook) -> dict[str, Release]:
         """Every notebook of the assignment, as the gradebook and the released file have it."""

@@ -5,16 +5,17 @@
 """
 
 import csv
+import io
 import math
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from course_lib._extras import needed
-from course_lib.grading.marking.files import safe_name
+from course_lib.grading.marking.files import safe_name, table_text
+from course_lib.grading.marking.moments import moment
 
 with needed("lab"):
     from nbgrader.api import Gradebook
-    from nbgrader.utils import parse_utc
     from traitlets import Float, Integer
     from traitlets.config import LoggingConfigurable
 
@@ -59,14 +60,24 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
 
     Raises
     ------
-    ValueError : a column or an id is missing, twice there, or no name for a folder.
+    ValueError : a column or an id is missing, twice there, or no name for a folder; a number could be two students'.
     """
     roster: dict[str, dict[str, str]] = {}
+    numbers: dict[str, str] = {}
     for line, row in rows(path, "student_id"):
-        student = row["student_id"]
+        student, number = row["student_id"], row.get("lms_id")
         if safe_name(student) != student or student in roster:
             raise ValueError(f"{path}, line {line}: {student!r} is no student_id, or stands there twice")
+        if number and number in numbers:
+            raise ValueError(f"{path}, line {line}: {student} and {numbers[number]} have the same lms_id {number!r}")
         roster[student] = row
+        numbers |= {number: student} if number else {}
+    for student in roster:
+        if numbers.get(student, student) != student and not roster[student].get("lms_id"):
+            raise ValueError(
+                f"{path}: {student!r} is a student_id, and the lms_id of {numbers[student]}: give {student} an lms_id, "
+                "too, or nobody can tell whose work comes under this number"
+            )
     return roster
 
 
@@ -77,29 +88,55 @@ def write_roster(gradebook: Gradebook, roster: dict[str, dict[str, str]]) -> Non
         gradebook.update_or_create_student(student, **names, lms_user_id=row.get("lms_id") or None)
 
 
-def write_dates(gradebook: Gradebook, path: Path, assignment: str) -> None:
-    """Write the due date of an assignment and its extensions, of those who have handed in, into the gradebook.
+def read_dates(path: Path, assignment: str) -> tuple[datetime | None, dict[str, datetime]]:
+    """The due date of an assignment in dates.csv, None where it has none, and the ends of its extensions by student.
 
     Raises
     ------
-    ValueError : a date cannot be read, or an extension stands there without a due date.
+    ValueError : a date cannot be read, or could be meant in two ways; an extension stands there without a due date,
+        twice, or before it.
     """
     found = [(line, row) for line, row in rows(path, "assignment", "due") if row["assignment"] == assignment]
     due = [_date(path, line, row["due"]) for line, row in found if not row.get("student_id")]
     if not found:
-        return
+        return None, {}
     if len(due) != 1:
         raise ValueError(f"{path}: {assignment} needs one row with a due date and no student; there are {len(due)}")
-    gradebook.update_or_create_assignment(assignment, duedate=due[0])
-    extended = {row["student_id"]: _date(path, line, row["due"]) for line, row in found if row.get("student_id")}
+    extended: dict[str, datetime] = {}
+    for line, row in found:
+        student = row.get("student_id")
+        if student:
+            until = _date(path, line, row["due"])
+            if student in extended or until < due[0]:
+                raise ValueError(
+                    f"{path}, line {line}: {student} has two extensions, or one that ends before it is due"
+                )
+            extended[student] = until
+    return due[0], extended
+
+
+def write_dates(gradebook: Gradebook, path: Path, assignment: str) -> list[str]:
+    """Write the due date of an assignment and its extensions, of those who have handed in, into the gradebook.
+
+    Returns those who have an extension and are no student: a name that is misspelt.
+
+    Raises
+    ------
+    ValueError : as `read_dates`.
+    """
+    due, extended = read_dates(path, assignment)
+    if due is None:
+        return []
+    gradebook.update_or_create_assignment(assignment, duedate=due)
     for submission in gradebook.assignment_submissions(assignment):
         until = extended.get(submission.student_id)
-        submission.extension = until - due[0] if until else None
+        submission.extension = until - due if until else None
     gradebook.db.commit()
+    return sorted(set(extended) - {student.id for student in gradebook.students})
 
 
 def rows(path: Path, *needed_columns: str) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a table with their lines, stripped; the separator is the comma or, where there is more of it, `;`.
+    """The rows of a table with their lines, stripped; the separator is what the first line has most of: , ; or tab.
 
     Raises
     ------
@@ -107,25 +144,25 @@ def rows(path: Path, *needed_columns: str) -> list[tuple[int, dict[str, str]]]:
     """
     if not path.exists():
         return []
-    text = path.read_text(encoding="utf-8-sig")
+    text = table_text(path)
     first = text.partition("\n")[0]
-    reader = csv.DictReader(text.splitlines(), delimiter=";" if first.count(";") > first.count(",") else ",")
+    reader = csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=first.count))
+    reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
     missing = [name for name in needed_columns if name not in (reader.fieldnames or [])]
     if missing:
         raise ValueError(f"{path} lacks the column {missing[0]}; its first line is {first[:80]!r}")
     clean = (
-        {key.strip(): (value or "").strip() for key, value in row.items() if isinstance(key, str)} for row in reader
+        {key: (value or "").strip() for key, value in row.items() if isinstance(key, str)} for row in reader
     )
     return [(number, row) for number, row in enumerate(clean, start=2) if any(row.values())]
 
 
 def _date(path: Path, line: int, text: str) -> datetime:
-    """UTC, without a zone: as nbgrader keeps it. A text without a zone is in UTC."""
-    try:
-        try:
-            time = datetime.fromisoformat(text)
-        except ValueError:
-            return parse_utc(text)
-    except (ValueError, OverflowError):
-        raise ValueError(f"{path}, line {line}: {text!r} is no date such as 2026-12-01 18:00+01:00") from None
-    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+    """UTC, without a zone: as nbgrader keeps it. A day without an hour counts to its end."""
+    time = moment(text, end_of_day=True)
+    if time is None:
+        raise ValueError(
+            f"{path}, line {line}: {text!r} is no date that can be meant in one way alone; "
+            "write 2026-12-01 18:00+01:00, or 01.12.2026 18:00 Europe/Berlin"
+        )
+    return time

@@ -4,19 +4,30 @@ Nothing here follows a link, opens a pipe or a device, imports a module, or writ
 inside archives, and their names are taken apart like those of files.
 """
 
+import codecs
 import datetime
 import io
+import lzma
 import os
 import re
 import stat
 import unicodedata
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 DATA = {".npy", ".npz", ".csv", ".tsv", ".json", ".txt", ".md", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf"}
+WRITTEN = {  # what a written answer may be handed in as
+    ".txt", ".md", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".heic", ".doc", ".docx", ".odt", ".rtf", ".tex",
+    ".html", ".htm",
+}  # fmt: skip
+SECRET = "submission_secret.txt"  # nbgrader's, new each time the same work is submitted; feedback is fetched with it
 LARGEST, MOST, DEEPEST = 256 * 2**20, 500, 4  # bytes of one file and of all; files; archives inside archives, folders
+BROKEN = (  # what reading an archive or a file may raise
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, NotImplementedError, OSError, EOFError, ValueError,
+)  # fmt: skip
 SILENT = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db", "desktop.ini", "timestamp.txt"}
 
 
@@ -60,6 +71,24 @@ def safe_name(name: str) -> str | None:
     return name or None
 
 
+def table_text(path: Path) -> str:
+    """A table as spreadsheets save it: UTF-8 or UTF-16 with or without a mark, otherwise Windows' Latin letters.
+
+    Raises
+    ------
+    ValueError : there is no such file, or it cannot be read.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
+    encoding = "utf-16" if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
 def plain_stem(name: str) -> str:
     """A notebook's name without what browsers and people add, for comparing: "My HW (1) copy.ipynb" -> "myhw"."""
     stem = re.sub(r"\.ipynb.*$", "", name.strip().lower())
@@ -96,7 +125,7 @@ def _content(path: Path) -> bytes:
 
 def _opened(file: Found, notes: list[str], depth: int) -> Iterator[Found]:
     """The file, or what an archive holds."""
-    if not file.content.startswith(b"PK\x03\x04") or file.path.suffix.lower() in (".npz", *DATA):
+    if not file.content.startswith(b"PK\x03\x04") or file.path.suffix.lower() in (".npz", *DATA, *WRITTEN):
         yield file
         return
     if depth >= DEEPEST:
@@ -104,7 +133,7 @@ def _opened(file: Found, notes: list[str], depth: int) -> Iterator[Found]:
         return
     try:
         archive = zipfile.ZipFile(io.BytesIO(file.content))
-    except zipfile.BadZipFile:
+    except BROKEN:
         notes.append(f"{_shown(file.path)} is an archive that cannot be opened")
         return
     room = LARGEST
@@ -123,7 +152,7 @@ def _opened(file: Found, notes: list[str], depth: int) -> Iterator[Found]:
         try:
             with archive.open(member) as inside:
                 content = inside.read(LARGEST)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError, ValueError) as error:
+        except BROKEN as error:
             notes.append(f"{_shown(place)} cannot be read: {str(error)[:60]}")  # a wrong sum, or a password
             continue
         yield from _opened(Found(place, content, _time(member)), notes, depth + 1)

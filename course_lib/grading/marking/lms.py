@@ -11,7 +11,18 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from course_lib.grading.marking.files import table_text
+
 SYSTEMS = {"moodle": ("Identifier", "Grade"), "canvas": ("ID", None)}
+
+
+def student_of(number: str, students: Mapping[str, str]) -> str | None:
+    """Whose number of the learning system this is; one that nobody has is an id of its own.
+
+    `students` is the system's number of a student -> the id here. None for a number that nobody has, but that is the id
+    of a student who has another number: the two are not the same person.
+    """
+    return students.get(number) or (None if number in students.values() else number)
 
 
 def fill(
@@ -41,7 +52,7 @@ def fill(
     ------
     ValueError : a column is missing, or the system counts to another number of points.
     """
-    text = table.read_bytes().decode("utf-8-sig")
+    text = table_text(table)
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     lines = list(csv.reader(io.StringIO(text), delimiter=delimiter))
@@ -50,7 +61,9 @@ def fill(
     column = column or _column(header, assignment)
     for name in (identity, column):
         if name not in header:
-            raise ValueError(f"{table} has no column {name!r}; its columns are {', '.join(header)[:200]}")
+            raise ValueError(
+                f"{table} has no column {name!r}; its columns are {', '.join(header)[:200]}. Export it in English"
+            )
     who, where = header.index(identity), header.index(column)
     login = header.index("SIS Login ID") if "SIS Login ID" in header else who
     _check_points(table, lines, header, where, most)
@@ -59,8 +72,10 @@ def fill(
         if len(line) <= max(who, where, login) or "Points Possible" in line[0]:
             continue
         number = re.search(r"(\d+)\s*$", line[who])  # Moodle writes "Participant 12345", in its language
-        student = students.get(number[1], number[1]) if number else ""
-        student = student if student in marks else line[login].strip()
+        student = student_of(number[1], students) if number else None
+        if student not in marks and not (number and number[1] in students):
+            student = line[login].strip()
+            student = None if number and student in students.values() else student  # another row's, by its number
         if marks.get(student) is not None:
             line[where] = f"{marks[student]:g}"
             filled += 1

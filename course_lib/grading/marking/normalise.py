@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from course_lib._extras import needed
-from course_lib.grading.marking.cells import Release, known_in, rebuilt
-from course_lib.grading.marking.files import DATA, Found, handed_in, plain_stem
+from course_lib.grading.marking.cells import Release, belongs, imported, known_in, rebuilt, unwritten
+from course_lib.grading.marking.files import DATA, SECRET, WRITTEN, Found, handed_in, plain_stem
+from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.reading import Unreadable, read_notebook
 
 with needed("lab"):
     import nbformat
     from nbformat import NotebookNode
-    from nbgrader.utils import parse_utc
 
 
 class Normalised(NamedTuple):
@@ -27,6 +27,7 @@ class Normalised(NamedTuple):
     notes: list[str]  # what was repaired or left behind
     work: str  # a digest of the files as they came
     missing: list[str]  # notebooks of the assignment that are not there
+    doubts: list[str]  # what a person has to decide
 
 
 class _Candidate(NamedTuple):
@@ -51,20 +52,28 @@ def normalise(folder: Path, releases: dict[str, Release], helpers: Iterable[str]
     files, notes = handed_in(folder)
     candidates, failures = _candidates(files)
     taken: dict[str, _Candidate] = {}
+    doubts: list[str] = []
     for name, release in releases.items():
         others = {plain_stem(other) for other in releases} - {plain_stem(name)}
         free = [c for c in candidates if c not in taken.values() and plain_stem(c.file.path.name) not in others]
-        ranked = sorted(free, key=lambda c: _rank(c, name, release))
-        if ranked and known_in(ranked[-1].notebook, release)[1]:
-            taken[name] = ranked[-1]
+        own = [c for c in free if belongs(c.notebook, release)]
+        if own:
+            *rest, taken[name] = sorted(own, key=lambda c: _rank(c, name, release))
+            doubts += _doubts(taken[name], rest, release)
     if not taken:
-        raise Unreadable(_why_none(files, candidates, failures, notes))
+        raise Unreadable(_why_none(files, candidates, failures, notes, releases.values()))
 
+    beside = next(iter(taken.values())).file.path.parent
+    others = _others(files, {c.file.path for c in candidates}, beside, notes)
+    written = [str(p) for p in others if p.suffix.lower() in WRITTEN and p.name != SECRET and str(p) not in helpers]
     made = {}
     for name, candidate in taken.items():
+        doubts += _left_out(candidate, releases[name], [path for path in others if str(path) not in helpers])
         if candidate.file.path.name != f"{name}.ipynb":
             notes.append(f"the notebook was called {candidate.file.path.name[:80]!r}")
-        made[name], repairs = rebuilt(candidate.notebook, releases[name])
+        made[name], repairs = rebuilt(candidate.notebook, releases[name], written)
+        if unwritten(made[name], releases[name]):
+            doubts.append(f"nothing was written in it: is {str(candidate.file.path)[:80]!r} the right file?")
         nbformat.validate(made[name])
         notes += [*candidate.notes, *repairs]
     for candidate in candidates:
@@ -72,10 +81,10 @@ def normalise(folder: Path, releases: dict[str, Release], helpers: Iterable[str]
             notes.append(f"{str(candidate.file.path)[:80]!r} was not graded: it has fewer answers, or is the older one")
     notes += [f"{path}: {why}" for path, why in failures.items()]
 
-    data = _data(files, {c.file.path for c in candidates}, next(iter(taken.values())).file.path.parent, helpers, notes)
+    data = _data(others, helpers, notes)
     time = handed_in_at(folder, notes)
     missing = [name for name in releases if name not in taken]
-    return Normalised(made, data, time, notes, _digest(files), missing)
+    return Normalised(made, data, time, notes, _digest(files), missing, doubts)
 
 
 def write(normalised: Normalised, folder: Path) -> None:
@@ -98,12 +107,11 @@ def handed_in_at(folder: Path, notes: list[str]) -> datetime | None:
     if not file.is_file() or file.is_symlink():
         return None
     try:
-        text = file.read_bytes()[:100].decode("utf-8-sig").strip()
-        time = parse_utc(text) if text else None
-        if time is not None and abs(time.year - datetime.now().year) < 50:
-            return time
-    except (ValueError, OverflowError, UnicodeDecodeError, TypeError):
-        pass
+        time = moment(file.read_bytes()[:100].decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        time = None
+    if time:
+        return time
     notes.append("its time stamp cannot be read, so nobody knows whether it is late")
     return None
 
@@ -128,33 +136,72 @@ def _rank(candidate: _Candidate, name: str, release: Release) -> tuple:
     return (answers, known, exact, alike, -len(path.parts), candidate.file.time, str(path))
 
 
-def _why_none(files, candidates, failures, notes) -> str:
+def _doubts(taken: _Candidate, rest: list[_Candidate], release: Release) -> list[str]:
+    """Other notebooks with as many answers, but not the same: no name and no time tells which was meant."""
+    answers = known_in(taken.notebook, release)[0]
+    code = _sources(taken)
+    return [
+        f"{str(each.file.path)[:80]!r} and {str(taken.file.path)[:80]!r} have as many answers, and different ones: the "
+        "second was graded; remove the one that was not meant"
+        for each in rest
+        if answers and known_in(each.notebook, release)[0] == answers and _sources(each) != code
+    ]
+
+
+def _sources(candidate: _Candidate) -> list[str]:
+    return [cell.source.strip() for cell in candidate.notebook.cells if cell.source.strip()]
+
+
+def _why_none(files, candidates, failures, notes, releases) -> str:
     if failures:
         path, why = next(iter(failures.items()))
         return f"{path}: {why}"
     if candidates:
-        return f"{candidates[0].file.path} is another notebook: none of its cells is one of this assignment's"
+        found = [(known_in(c.notebook, release)[1], len(release.cells)) for c in candidates for release in releases]
+        known, most = max(found)
+        return (
+            f"{candidates[0].file.path} is another notebook: {known} of the {most} cells of this assignment are in it. "
+            "If it is the right one, put its answers into the released notebook"
+        )
     if files:
         return f"there is no notebook, but {', '.join(str(file.path)[:60] for file in files[:3])}"
     return "there is no file" + (f" that can be read: {notes[0]}" if notes else "")
 
 
-def _data(files, notebooks, beside: PurePosixPath, helpers, notes: list[str]) -> dict[PurePosixPath, bytes]:
-    """The files that go along, as they lie beside the notebook. No module does: it would stand before the library's."""
-    data, left = {}, []
-    for file in files:
-        path = file.path.relative_to(beside) if file.path.is_relative_to(beside) else file.path
+def _left_out(taken: _Candidate, release: Release, others: Iterable[PurePosixPath]) -> list[str]:
+    """The modules of the student's own that the notebook needs and does not have."""
+    path = str(taken.file.path)[:80]
+    found = []
+    needed = imported(cell.source for cell in taken.notebook.cells if cell.cell_type == "code")
+    needed -= imported([*(cell.source for cell in release.cells), *release.texts])  # the course's, and the libraries'
+    for other in others:
+        if other.suffix == ".py" and PurePosixPath(other.parts[0]).stem in needed:
+            found.append(f"{path!r} imports {str(other)[:80]!r}, which was left behind: put its code into the notebook")
+    return found
+
+
+def _others(files, notebooks, beside: PurePosixPath, notes: list[str]) -> dict[PurePosixPath, bytes]:
+    """The other files, by their paths from the notebook's folder; what lies there comes before what lies above."""
+    found: dict[PurePosixPath, bytes] = {}
+    for file in sorted(files, key=lambda file: not file.path.is_relative_to(beside)):
         if file.path in notebooks or file.is_notebook:
             continue
-        if path.suffix.lower() in DATA or str(path) in helpers:
-            data[path] = file.content
-        else:
-            left.append(str(path)[:60])
+        path = file.path.relative_to(beside) if file.path.is_relative_to(beside) else file.path
+        if found.setdefault(path, file.content) != file.content:
+            notes.append(f"{str(path)[:80]!r} was handed in twice: the one beside the notebook was taken")
+    return found
+
+
+def _data(others: dict[PurePosixPath, bytes], helpers, notes: list[str]) -> dict[PurePosixPath, bytes]:
+    """The files that go along. No module does: it would stand before the library's."""
+    data = {path: file for path, file in others.items() if path.suffix.lower() in DATA or str(path) in helpers}
+    left = [str(path)[:60] for path in others if path not in data]
     if left:
         notes.append(f"left behind, as no data: {', '.join(left[:5])}{' and more' if len(left) > 5 else ''}")
     return data
 
 
 def _digest(files: list[Found]) -> str:
-    parts = (f"{file.path}\0{hashlib.sha256(file.content).hexdigest()}\n" for file in files)
+    """Of the work: pressing Submit once more with the same notebook changes the secret alone."""
+    parts = (f"{file.path}\0{hashlib.sha256(file.content).hexdigest()}\n" for file in files if file.path.name != SECRET)
     return hashlib.sha256("".join(sorted(parts)).encode("utf-8", errors="replace")).hexdigest()

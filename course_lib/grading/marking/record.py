@@ -21,13 +21,22 @@ class Entry:
     replaces: str = ""  # what it replaced: when, and how many points that had
     late: str = ""  # how late it is
     feedback: str = ""  # of what the feedback shows
+    unlaid: str = ""  # why what came is not in submitted/
+    stood: dict | None = None  # while it is graded: what the gradebook had before
+    came: list[str] = field(default_factory=list)  # digests of all that came
     notes: list[str] = field(default_factory=list)  # what was repaired or left behind
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether its score, if it has one, cannot be final."""
+        return bool(self.trouble or self.unlaid)
 
     @property
     def why(self) -> str:
         """One line for the table."""
         late = [self.origin if self.origin.endswith("LATE") else "", self.late]
-        return ". ".join(part.rstrip(".") for part in [self.trouble, self.replaces, *late, *self.notes] if part)
+        parts = [self.unlaid, self.trouble, self.replaces, *late, *self.notes]
+        return ". ".join(part.rstrip(".") for part in parts if part)
 
 
 def load(path: Path) -> dict[str, Entry]:
@@ -66,7 +75,7 @@ def status(submission, entry: Entry | None) -> str:
         if submission is None:
             return NOTHING
         return WAITING if submission.needs_manual_grade else GRADED
-    if entry.trouble or submission is None:
+    if entry.needs_attention or submission is None:
         name = ATTENTION
     else:
         name = WAITING if submission.needs_manual_grade else GRADED

@@ -17,6 +17,7 @@ COLUMNS = [
     "assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email",
     "raw_score", "late_submission_penalty", "score", "max_score", "status", "why",
 ]  # fmt: skip
+FORMULA = ("=", "+", "-", "@")
 SHOWN = 20  # lines of the summary per status
 
 
@@ -98,7 +99,8 @@ class StatusExport(ExportPlugin):
         rows = []
         for assignment in gradebook.assignments:
             if not self.assignment or assignment.name in map(str, self.assignment):
-                rows += table(gradebook, assignment.name, load(Path("marks") / f"{assignment.name}.json"))
+                marks = Path(self.parent.coursedir.root, "marks", f"{assignment.name}.json")
+                rows += table(gradebook, assignment.name, load(marks))
         wanted = set(map(str, self.student))
         write_table([row for row in rows if not wanted or row["student_id"] in wanted], Path(self.to or "grades.csv"))
 
@@ -121,4 +123,4 @@ def _printable(text: str) -> str:
 
 def _cell(value):
     """A text that a table program would take for a formula gets an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t") else value
+    return f"'{value}" if isinstance(value, str) and value.lstrip()[:1] in FORMULA else value

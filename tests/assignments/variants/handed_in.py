@@ -271,6 +271,147 @@ def _(notebook):
     notebook["cells"].remove(cell(notebook, "merge-heads"))
 
 
+@kind("two answers in each other's cells", notes="the answer of softmax stood in the cell of attention")
+@whole
+def _(notebook):
+    first, second = cell(notebook, "softmax"), cell(notebook, "attention")
+    first["source"], second["source"] = second["source"], first["source"]
+
+
+# What is written where nobody may write.
+def into(notebook: dict, name: str, text: str, instead: bool = False) -> None:
+    """Write into a cell of the course's; empty the answer, so that nothing else earns its points."""
+    into = cell(notebook, name)
+    into["source"] = text if instead else text + "\n\n" + "".join(into["source"])
+
+
+def untouched(notebook: dict, name: str) -> str:
+    """Give back the answer's cell as it was released; return the answer."""
+    answer = "".join(cell(notebook, name)["source"])
+    cell(notebook, name)["source"] = STUBS[name]
+    return answer
+
+
+def below(notebook: dict, name: str, source: str, kind: str = "markdown", above: bool = False) -> None:
+    """Put a cell of the student's own below or above another."""
+    new = {"cell_type": kind, "metadata": {}, "source": source, "id": "own"}
+    new |= {"outputs": [], "execution_count": None} if kind == "code" else {}
+    notebook["cells"].insert(place(notebook, name) + (not above), new)
+
+
+@kind("an import in the locked cell", notes="written into setup has a cell of its own")
+@whole
+def _(notebook):
+    answer = cell(notebook, "attention")
+    answer["source"] = "assert mathematics.sqrt(4) == 2\n\n\n" + "".join(answer["source"])
+    into(notebook, "setup", "import math as mathematics")
+
+
+@kind("an answer in the locked cell", notes="written into setup")
+@whole
+def _(notebook):
+    setup = cell(notebook, "setup")
+    setup["source"] = "".join(setup["source"]) + "\n\n" + untouched(notebook, "softmax")
+
+
+@kind("an answer in its test", notes="written into check-softmax")
+@whole
+def _(notebook):
+    into(notebook, "check-softmax", untouched(notebook, "softmax"))
+
+
+@kind("an answer merged with its test into one cell of the test", notes="written into test-softmax")
+@whole
+def _(notebook):
+    into(notebook, "test-softmax", untouched(notebook, "softmax"))
+    notebook["cells"].remove(cell(notebook, "softmax"))
+
+
+@kind("an answer instead of its test", notes="written into check-softmax")
+@whole
+def _(notebook):
+    into(notebook, "check-softmax", untouched(notebook, "softmax"), instead=True)
+
+
+@kind("an answer in a copy of its test", notes="written into check-softmax")
+@whole
+def _(notebook):
+    copied = copy.deepcopy(cell(notebook, "check-softmax"))
+    copied["source"] = untouched(notebook, "softmax")
+    notebook["cells"].insert(place(notebook, "check-softmax"), copied)
+
+
+@kind("an answer above its untouched stub")
+@whole
+def _(notebook):
+    below(notebook, "softmax", untouched(notebook, "softmax"), "code", above=True)
+
+
+@kind("what an answer calls in its test", notes="written into test-softmax")
+@whole
+def _(notebook):
+    answer = cell(notebook, "softmax")
+    answer["source"] = "".join(answer["source"]).replace("np.exp(", "exponential(")
+    into(notebook, "test-softmax", "def exponential(x):\n    return np.exp(x)")
+
+
+@kind("a test that was edited")
+@whole
+def _(notebook):
+    into(notebook, "test-softmax", "x = None\nprint(softmax)\nassert False")
+
+
+@kind("an answer mended in a copy below by its indentation alone")
+@whole
+def _(notebook):
+    answer = cell(notebook, "softmax")
+    right = "".join(answer["source"])
+    mended = copy.deepcopy(answer)
+    answer["source"] = right.replace("    return", "    if x is None:\n        x = 1\n        return")
+    mended["source"] = right.replace("    return", "    if x is None:\n        x = 1\n    return")
+    notebook["cells"].insert(place(notebook, "softmax") + 1, mended)
+
+
+@kind("an answer that came back to its first version")
+@whole
+def _(notebook):
+    at, right = place(notebook, "softmax"), cell(notebook, "softmax")
+    wrong = copy.deepcopy(right) | {"source": "def softmax(x):\n    return x"}
+    notebook["cells"][at : at + 1] = [right, wrong, copy.deepcopy(right)]
+
+
+@kind("a first version whose cell stops with an error")
+@whole
+def _(notebook):
+    first = copy.deepcopy(cell(notebook, "softmax"))
+    first["source"] = "def softmax(x):\n    return x\n\n\nsoftmax(undefined)"
+    notebook["cells"].insert(place(notebook, "softmax"), first)
+
+
+# A written answer beside its cell.
+for shown, how in {
+    "below": {}, "above": {"above": True}, "in a cell of code": {"kind": "code"}, "in a raw cell": {"kind": "raw"},
+}.items():  # fmt: skip
+
+    @kind(f"a written answer {shown}")
+    @whole
+    def _(notebook, how=how):
+        below(notebook, "explain", untouched(notebook, "explain"), **how)
+
+
+@kind("a written answer in its question", notes="written into a text of the assignment")
+@whole
+def _(notebook):
+    question = notebook["cells"][place(notebook, "explain") - 1]
+    question["source"] = "".join(question["source"]) + "\n\n" + untouched(notebook, "explain")
+
+
+@kind("a written answer in the last test", notes="written into test-multi-head-attention")
+@whole
+def _(notebook):
+    into(notebook, "test-multi-head-attention", untouched(notebook, "explain"))
+
+
 # What lies beside the notebook.
 @kind("modules that hide the library's", notes="left behind, as no data: ")
 def _(folder, notebook):
@@ -313,7 +454,13 @@ kind("an unfinished merge", why="a merge that was not finished")(
     written(lambda nb: text(nb).replace("  {\n", "<<<<<<< HEAD\n  {\n", 1).encode())
 )
 kind("a PDF called a notebook", why="a PDF")(written(lambda nb: b"%PDF-1.7 ..."))
-kind("another assignment's notebook", why="none of its cells")(
+kind("another notebook with one cell of this", why="1 of the 33 cells")(
+    whole(lambda nb: nb.update(cells=[cell(nb, "setup"), {"cell_type": "code", "metadata": {}, "source": "a = 1"}]))
+)
+kind("another notebook with one answer of this", why="1 of the 33 cells")(
+    whole(lambda nb: nb.update(cells=[cell(nb, "softmax"), {"cell_type": "code", "metadata": {}, "source": "a = 1"}]))
+)
+kind("another assignment's notebook", why="0 of the 33 cells")(
     whole(lambda nb: nb.update(cells=[{"cell_type": "code", "metadata": {}, "source": "week = 1", "outputs": []}]))
 )
 kind("no file", why="there is no file")(lambda folder, notebook: None)

@@ -1,6 +1,6 @@
 """Right solutions in other styles: none may lose a point."""
 
-from variants import Variant
+from tests.assignments.variants import Variant
 
 VARIANTS = [
     Variant("the reference", {}),
@@ -102,17 +102,6 @@ VARIANTS = [
                 return np.matmul(w, v), w
             """,
         },
-    ),
-    Variant(
-        "one maximum for the whole array",
-        {
-            "softmax": """
-            def softmax(x):
-                e = np.exp(x - np.max(x))
-                return e / np.sum(e, axis=-1, keepdims=True)
-            """
-        },
-        why="the constant cancels in every row; rows more than 700 apart are not tested",
     ),
     Variant(
         "minus infinity, then NaN to zero, with warnings",
@@ -278,6 +267,74 @@ VARIANTS = [
                 z = w.sum(-1, keepdims=True)
                 w = w / np.where(z > 0, z, 1.0)
                 return w @ v, w
+            """,
+        },
+    ),
+    Variant(
+        "helpers called score, heads, mask, x, expected",
+        {
+            "softmax": """
+            def x(scores): return np.exp(scores - scores.max(axis=-1, keepdims=True))
+            def expected(scores): return x(scores).sum(axis=-1, keepdims=True)
+            def softmax(scores): return x(scores) / expected(scores)
+            """,
+            "attention": """
+            def score(a, b): return a @ np.swapaxes(b, -1, -2) / np.sqrt(a.shape[-1])
+            def mask(scores, allowed): return softmax(np.where(allowed, scores, -1e300)) * allowed
+            _mask = mask
+            def attention(q, k, v, mask=None):
+                weights = softmax(score(q, k)) if mask is None else _mask(score(q, k), mask)
+                return weights @ v, weights
+            """,
+            "split-heads": """
+            def heads(x, n_heads):
+                return x.reshape(*x.shape[:2], n_heads, -1)
+            def split_heads(x, n_heads):
+                return np.moveaxis(heads(x, n_heads), 2, 1)
+            """,
+            "multi-head-attention": """
+            def q(x, w): return x @ w.T
+            def multi_head_attention(queries, keys, values, w_q, w_k, w_v, w_out, n_heads, mask=None):
+                three = (split_heads(q(x, w), n_heads) for x, w in [(queries, w_q), (keys, w_k), (values, w_v)])
+                context, weights = attention(*three, mask)
+                return q(merge_heads(context), w_out), weights
+            """,
+        },
+        why="no cell of the tests may hide a student's own names",
+    ),
+    Variant(
+        "a thread that writes to standard error",
+        {
+            "softmax": """
+            import sys, threading, time
+            def _chatter():
+                while True:
+                    print("still here", file=sys.stderr)
+                    time.sleep(0.005)
+            threading.Thread(target=_chatter, daemon=True).start()
+            def softmax(x):
+                e = np.exp(x - x.max(axis=-1, keepdims=True))
+                return e / e.sum(axis=-1, keepdims=True)
+            """
+        },
+        why="debugging output is no fault, whenever it comes",
+    ),
+    Variant(
+        "masked arrays, and float128 inside",
+        {
+            "softmax": """
+            def softmax(x):
+                e = np.exp(np.longdouble(x) - np.longdouble(x).max(axis=-1, keepdims=True))
+                return (e / e.sum(axis=-1, keepdims=True)).astype(float)
+            """,
+            "attention": """
+            def attention(q, k, v, mask=None):
+                scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+                allowed = np.broadcast_to(True if mask is None else mask, scores.shape)
+                scores = np.ma.array(scores, mask=~allowed)
+                e = np.ma.exp(scores - scores.max(axis=-1, keepdims=True))
+                weights = (e / e.sum(axis=-1, keepdims=True)).filled(0.0)
+                return weights @ v, weights
             """,
         },
     ),

@@ -1,6 +1,6 @@
 """Wrong solutions of part 3: what is charged without a mask, and what with one."""
 
-from variants import Variant
+from tests.assignments.variants import Variant
 
 MASKED = """
     if mask is None:
@@ -24,7 +24,8 @@ def masking(*lines: str) -> dict[str, str]:
     return {"attention": HEAD + SCORES + body + "    return weights @ v, weights"}
 
 
-INVERTED = "four properties need the right polarity; the mask broadcasts, and nothing is changed in place"
+EMPTY = "weights = weights if mask is None else weights * mask"
+INVERTED = "every property but that the mask broadcasts needs the right polarity"
 
 VARIANTS = [
     Variant(
@@ -60,13 +61,15 @@ VARIANTS = [
     Variant(
         "sign of the scores flipped",
         scores("scores = -q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])"),
-        {"test-attention": 2},
-        "keys unlike the query get more weight, so neither the weights nor the scale are right",
+        {"test-attention": 1},
+        "keys unlike the query get more weight; the scale is right but for its sign",
     ),
     Variant(
         "softmax over the queries",
         {
-            "attention": HEAD + SCORES + """
+            "attention": HEAD
+            + SCORES
+            + """
     if mask is not None:
         scores = np.where(mask, scores, np.finfo(float).min)
     weights = np.swapaxes(softmax(np.swapaxes(scores, -1, -2)), -1, -2)
@@ -75,15 +78,15 @@ VARIANTS = [
     return weights @ v, weights
 """
         },
-        {"test-attention": 2, "test-masked-attention": 1.5},
-        "weights and scale are wrong; with a mask the keys of a row do not share its weight, with an empty row "
-        "either",
+        {"test-attention": 2, "test-masked-attention": 2},
+        "weights and scale are wrong; with a mask the keys of a row do not share its weight, nor beside an empty row, "
+        "nor where a forbidden key fits well",
     ),
     Variant(
         "batch ignored: k.T",
         scores("scores = q @ k.T / np.sqrt(q.shape[-1])"),
-        {"test-attention": 1, "test-masked-attention": 4},
-        "matrices alone are right, so the rows beside an empty one and the dtype are; all else has leading axes",
+        {"test-attention": 0.5, "test-masked-attention": 0.5},
+        "matrices alone are right; leading axes are tested once without a mask, and once with one",
     ),
     Variant(
         "only the first sequence of the batch",
@@ -99,7 +102,7 @@ VARIANTS = [
                 return weights @ v, weights
             """
         },
-        {"test-attention": 1, "test-masked-attention": 4},
+        {"test-attention": 0.5, "test-masked-attention": 0.5},
         "as above: right for matrices alone",
     ),
     Variant(
@@ -111,25 +114,28 @@ VARIANTS = [
     Variant(
         "returns weights and context exchanged",
         {"attention": HEAD + SCORES + MASKED.replace("weights @ v, weights", "weights, weights @ v")},
-        {"test-attention": 5, "test-masked-attention": 5},
-        "the shapes are exchanged in every test",
+        {"test-attention": 0.5},
+        "the order is tested once; elsewhere the shapes say which is which",
     ),
     Variant(
         "weights transposed in the product",
         {
-            "attention": HEAD + SCORES
-            + MASKED.replace("weights @ v,", "np.einsum('...ts,...td->...sd', weights, np.resize(v, "
-                             "v.shape[:-2] + (q.shape[-2], v.shape[-1]))),")
+            "attention": HEAD
+            + SCORES
+            + MASKED.replace(
+                "weights @ v,",
+                "np.einsum('...ts,...td->...sd', weights, np.resize(v, v.shape[:-2] + (q.shape[-2], v.shape[-1]))),",
+            )
         },
-        {"test-attention": 2.5, "test-masked-attention": 1.5},
+        {"test-attention": 2, "test-masked-attention": 1.5},
         "the weights are right; every test of the context fails: product, leading axes, large scores, empty row, "
         "causality",
     ),
     Variant(
         "mask not used",
         masking("weights = softmax(scores)"),
-        {"test-masked-attention": 4.5},
-        "nothing but the last property is left, that the arguments are unchanged",
+        {"test-masked-attention": 5},
+        "every test asks for some effect of the mask",
     ),
     Variant(
         "mask inverted",
@@ -137,25 +143,25 @@ VARIANTS = [
             "mask = np.zeros(1, bool) if mask is None else mask",
             "weights = softmax(np.where(mask, np.finfo(float).min, scores)) * ~mask",
         ),
-        {"test-masked-attention": 4},
+        {"test-masked-attention": 4.5},
         INVERTED,
     ),
     Variant(
         "scores multiplied by the mask",
         masking("weights = softmax(scores if mask is None else scores * mask)"),
-        {"test-masked-attention": 4},
-        "a score of 0 is an ordinary score; the mask broadcasts, and nothing is changed in place",
+        {"test-masked-attention": 4.5},
+        "a score of 0 is an ordinary score; the mask broadcasts",
     ),
     Variant(
         "mask added as 0 and 1",
         masking("weights = softmax(scores if mask is None else scores + mask)"),
-        {"test-masked-attention": 4},
+        {"test-masked-attention": 4.5},
         "allowed keys are preferred, forbidden ones still attended to",
     ),
     Variant(
         "mask after the softmax",
         masking("weights = softmax(scores) if mask is None else softmax(scores) * mask"),
-        {"test-masked-attention": 2},
+        {"test-masked-attention": 2.5},
         "forbidden keys get nothing, an empty row gives zeros; the rest does not add up, and the future shows "
         "in the denominator",
     ),
@@ -192,7 +198,7 @@ VARIANTS = [
     Variant(
         "forbidden score too mild",
         masking("weights = softmax(scores if mask is None else np.where(mask, scores, -5.0))"),
-        {"test-masked-attention": 4},
+        {"test-masked-attention": 4.5},
         "exp(-5) is no zero: forbidden keys keep some weight",
     ),
     Variant(
@@ -202,7 +208,7 @@ VARIANTS = [
             "kept = weights if mask is None else softmax(np.where(mask, scores, np.finfo(float).min)) * mask",
             "return kept @ v, weights",
         ),
-        {"test-masked-attention": 4},
+        {"test-masked-attention": 4.5},
         "the context obeys the mask, the weights returned do not: all tests of the weights fail",
     ),
     Variant(
@@ -212,28 +218,31 @@ VARIANTS = [
             "mask = None if mask is None else np.tril(np.ones((T, S), bool))",
             "weights = softmax(scores if mask is None else np.where(mask, scores, np.finfo(float).min))",
         ),
-        {"test-masked-attention": 3.5},
+        {"test-masked-attention": 4},
         "it does what a causal mask asks, the same whatever the mask's shape, and ignores every other mask",
     ),
     Variant(
         "attention changes its arguments",
         {"attention": HEAD + "    q /= np.sqrt(q.shape[-1])\n    scores = q @ np.swapaxes(k, -1, -2)" + MASKED},
-        {"test-attention": 0.5, "test-masked-attention": 0.5},
-        "the rule is tested once in each cell",
+        {"test-attention": 0.5},
+        "the rule is tested once",
     ),
     Variant(
         "attention in float32",
         {
-            "attention": HEAD + SCORES
+            "attention": HEAD
+            + SCORES
             + MASKED.replace("weights @ v, weights", "(weights @ v).astype('f4'), weights.astype('f4')")
         },
-        {"test-attention": 0.5, "test-masked-attention": 0.5},
-        "the dtype is tested once in each cell",
+        {"test-attention": 0.5},
+        "the dtype is tested once",
     ),
     Variant(
         "softmax written into attention without the maximum",
         {
-            "attention": HEAD + SCORES + """
+            "attention": HEAD
+            + SCORES
+            + """
     e = np.exp(scores) if mask is None else np.exp(scores) * mask
     total = e.sum(axis=-1, keepdims=True)
     weights = e / np.where(total == 0, 1, total)
@@ -242,5 +251,37 @@ VARIANTS = [
         },
         {"test-attention": 0.5},
         "right for moderate scores, infinite for large ones",
+    ),
+    Variant(
+        "forbidden score of -20",
+        masking("weights = softmax(scores if mask is None else np.where(mask, scores, -20.0))", EMPTY),
+        {"test-masked-attention": 0.5},
+        "no number that small will do where all allowed keys fit badly",
+    ),
+    Variant(
+        "forbidden score of -100",
+        masking("weights = softmax(scores if mask is None else np.where(mask, scores, -100.0))", EMPTY),
+        {"test-masked-attention": 0.5},
+        "as above",
+    ),
+    Variant(
+        "mask not broadcast",
+        masking(
+            "if mask is not None: scores[~mask] = np.finfo(float).min",
+            "weights = softmax(scores)",
+            EMPTY,
+        ),
+        {"test-masked-attention": 0.5},
+        "right for a mask of the shape of the scores",
+    ),
+    Variant(
+        "the mask is changed",
+        masking(
+            "if mask is not None: mask[..., 0] = True",
+            "weights = softmax(scores if mask is None else np.where(mask, scores, np.finfo(float).min))",
+            EMPTY,
+        ),
+        {"test-masked-attention": 1},
+        "the first key is always allowed, so that no row is empty; elsewhere all tests but one allow it anyway",
     ),
 ]

@@ -1,6 +1,6 @@
 """Submissions that try for points they did not earn, or end the notebook. Each earns what its answers deserve."""
 
-from variants import Variant
+from tests.assignments.variants import Variant
 
 EVERYTHING = {
     "test-softmax": 4,
@@ -64,13 +64,25 @@ VARIANTS = [
         {"test-softmax": 3},
         "its numbers are copied into a plain array: zeros, of the right shape and dtype",
     ),
-    Variant("returns np.float64(4)", {"softmax": "def softmax(x):\n    return np.float64(4)"}, SOFTMAX,
-            "a number, not an array of the right shape"),
-    Variant("returns its argument", {"softmax": "def softmax(x):\n    return x"}, {"test-softmax": 3},
-            "wrong values of the right shape and dtype; the argument is left alone"),
+    Variant(
+        "returns np.float64(4)",
+        {"softmax": "def softmax(x):\n    return np.float64(4)"},
+        SOFTMAX,
+        "a number, not an array of the right shape",
+    ),
+    Variant(
+        "returns its argument",
+        {"softmax": "def softmax(x):\n    return x"},
+        {"test-softmax": 3},
+        "wrong values of the right shape and dtype; the argument is left alone",
+    ),
     Variant("returns None", {"softmax": "def softmax(x):\n    np.exp(x)"}, SOFTMAX, "no result"),
-    Variant("returns NaN", {"softmax": "def softmax(x):\n    return np.full(x.shape, np.nan)"}, {"test-softmax": 3},
-            "NaN equals nothing; shape and dtype are right"),
+    Variant(
+        "returns NaN",
+        {"softmax": "def softmax(x):\n    return np.full(x.shape, np.nan)"},
+        {"test-softmax": 3},
+        "NaN equals nothing; shape and dtype are right",
+    ),
     Variant(
         "prints a mark",
         {"softmax": "def softmax(x):\n    print(4.0)\n    display(4.0)\n    return None"},
@@ -89,27 +101,53 @@ VARIANTS = [
         {"test-softmax": 3},
         "as the same without the writing: standard error neither costs nor earns",
     ),
-    Variant("calls sys.exit", {"softmax": "import sys\ndef softmax(x):\n    sys.exit(0)"}, SOFTMAX,
-            "an exit is a failure of that part alone"),
-    Variant("raises", {"softmax": "def softmax(x):\n    raise RuntimeError('no')"}, SOFTMAX,
-            "an error is a failure of that part alone"),
-    Variant("raises KeyError outside of functions", {"softmax": "{}['softmax']"}, SOFTMAX,
-            "the function does not exist; the other parts are tried with a right one"),
-    Variant("recursion without end", {"softmax": "def softmax(x):\n    return softmax(x)"}, SOFTMAX,
-            "RecursionError is an error like another"),
-    Variant("a syntax error", {"softmax": "def softmax(x):\n    return ("}, SOFTMAX,
-            "the cell does not run, so the function does not exist"),
+    Variant(
+        "calls sys.exit",
+        {"softmax": "import sys\ndef softmax(x):\n    sys.exit(0)"},
+        SOFTMAX,
+        "an exit is a failure of that part alone",
+    ),
+    Variant(
+        "raises",
+        {"softmax": "def softmax(x):\n    raise RuntimeError('no')"},
+        SOFTMAX,
+        "an error is a failure of that part alone",
+    ),
+    Variant(
+        "raises KeyError outside of functions",
+        {"softmax": "{}['softmax']"},
+        SOFTMAX,
+        "the function does not exist; the other parts are tried with a right one",
+    ),
+    Variant(
+        "recursion without end",
+        {"softmax": "def softmax(x):\n    return softmax(x)"},
+        SOFTMAX,
+        "RecursionError is an error like another",
+    ),
+    Variant(
+        "a syntax error",
+        {"softmax": "def softmax(x):\n    return ("},
+        SOFTMAX,
+        "the cell does not run, so the function does not exist",
+    ),
     Variant("an empty cell", {"softmax": ""}, SOFTMAX, "the function does not exist"),
-    Variant("prose in a code cell", {"attention": "I ran out of time, sorry."},
-            {"test-attention": 5, "test-masked-attention": 5}, "the function does not exist"),
+    Variant(
+        "prose in a code cell",
+        {"attention": "I ran out of time, sorry."},
+        {"test-attention": 5, "test-masked-attention": 5},
+        "the function does not exist",
+    ),
     Variant(
         "replaces assert_allclose and allclose",
-        {"softmax": """
+        {
+            "softmax": """
          np.testing.assert_allclose = lambda *a, **k: None
          np.allclose = np.array_equal = lambda *a, **k: True
          def softmax(x):
              return np.zeros(x.shape)
-         """},
+         """
+        },
         {"test-softmax": 3},
         "the checks compare by themselves",
     ),

@@ -1,6 +1,6 @@
 """Wrong solutions of parts 1 and 2."""
 
-from variants import Variant
+from tests.assignments.variants import Variant
 
 SOFTMAX_VALUES = "the values of every array are wrong; the shape, the dtype and the arguments are right"
 
@@ -84,6 +84,36 @@ VARIANTS = [
         },
         {"test-softmax": 0.5},
         "right to seven digits; only the dtype is wrong",
+    ),
+    Variant(
+        "one maximum for the whole array",
+        {"softmax": "def softmax(x):\n    e = np.exp(x - np.max(x))\n    return e / e.sum(axis=-1, keepdims=True)"},
+        {"test-softmax": 1},
+        "a row far below the largest number of another row is 0 / 0",
+    ),
+    Variant(
+        "softmax rounded",
+        {
+            "softmax": """
+            def softmax(x):
+                e = np.exp(x - x.max(axis=-1, keepdims=True))
+                return np.round(e / e.sum(axis=-1, keepdims=True), 3)
+            """
+        },
+        {"test-softmax": 1},
+        "three digits; the values are compared to four once, and loosely elsewhere",
+    ),
+    Variant(
+        "softmax with a number added to the sum",
+        {
+            "softmax": """
+            def softmax(x):
+                e = np.exp(x - x.max(axis=-1, keepdims=True))
+                return e / (e.sum(axis=-1, keepdims=True) + 1e-2)
+            """
+        },
+        {"test-softmax": 1},
+        "nearly right; the sum is at least 1 and needs no help",
     ),
     Variant(
         "log-softmax",

@@ -1,6 +1,6 @@
 """Wrong solutions of parts 4 and 5."""
 
-from variants import Variant
+from tests.assignments.variants import Variant
 
 NO_W = "w_q, w_k, w_v, w_out, n_heads, mask=None):\n"
 
@@ -122,7 +122,7 @@ heads = [split_heads(x @ w, n_heads) for x, w in [(q, w_q), (k, w_k), (v, w_v)]]
 context, weights = attention(*heads, mask)
 return merge_heads(context) @ w_out, weights
 """),
-        {"test-multi-head-attention": 1.5},
+        {"test-multi-head-attention": 1},
         "only the test with general matrices sees it; the others use symmetric ones",
     ),
     Variant(
@@ -132,7 +132,7 @@ heads = [split_heads(x @ w.T, n_heads) for x, w in [(q, w_q), (k, w_k), (v, w_v)
 context, weights = attention(*heads, mask)
 return merge_heads(context), weights
 """),
-        {"test-multi-head-attention": 1.5},
+        {"test-multi-head-attention": 1},
         "only the test with general matrices sees it; in the others w_out is the identity",
     ),
     Variant(
@@ -152,8 +152,8 @@ heads = [split_heads(x @ w.T, n_heads) for x, w in [(q, w_q), (k, w_k), (k, w_v)
 context, weights = attention(*heads, mask)
 return merge_heads(context) @ w_out.T, weights
 """),
-        {"test-multi-head-attention": 1.5},
-        "right where keys and values are the same array; wrong in cross-attention, and in the test of the mask",
+        {"test-multi-head-attention": 1},
+        "right where keys and values are the same array",
     ),
     Variant(
         "one head, whatever n_heads says",
@@ -162,8 +162,8 @@ heads = [(x @ w.T)[:, None] for x, w in [(q, w_q), (k, w_k), (v, w_v)]]
 context, weights = attention(*heads, mask)
 return context[:, 0] @ w_out.T, weights
 """),
-        {"test-multi-head-attention": 3.5},
-        "the scale and the softmax are those of one head: all values are wrong, the output's shape is right",
+        {"test-multi-head-attention": 3},
+        "one best key where each head should have its own; the mean of the values, with a mask, is right",
     ),
     Variant(
         "scale from d_model, on top of attention's",
@@ -172,8 +172,39 @@ heads = [split_heads(x @ w.T, n_heads) for x, w in [(q / n_heads ** 0.5, w_q), (
 context, weights = attention(*heads, mask)
 return merge_heads(context) @ w_out.T, weights
 """),
-        {"test-multi-head-attention": 3.5},
-        "scores are divided by sqrt(d_model) in all: every value is wrong",
+        {"test-multi-head-attention": 0.5},
+        "scores are divided by sqrt(d_model) in all: one test asks for the scale",
+    ),
+    Variant(
+        "own attention in it, divided by the square root of d_model",
+        multi_head("""
+queries, keys, values = [split_heads(x @ w.T, n_heads) for x, w in [(q, w_q), (k, w_k), (v, w_v)]]
+scores = queries @ keys.swapaxes(-1, -2) / q.shape[-1] ** 0.5
+if mask is not None: scores = np.where(mask, scores, -1e9)
+weights = softmax(scores)
+return merge_heads(weights @ values) @ w_out.T, weights
+"""),
+        {"test-multi-head-attention": 0.5},
+        "only the scale is wrong",
+    ),
+    Variant(
+        "context and weights exchanged, here as in attention",
+        {
+            "attention": """
+            def attention(q, k, v, mask=None):
+                scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+                weights = softmax(scores if mask is None else np.where(mask, scores, np.finfo(float).min))
+                weights = weights if mask is None else weights * mask
+                return weights, weights @ v
+            """
+        }
+        | multi_head("""
+heads = [split_heads(x @ w.T, n_heads) for x, w in [(q, w_q), (k, w_k), (v, w_v)]]
+weights, context = attention(*heads, mask)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-attention": 0.5},
+        "one slip, used consistently",
     ),
     Variant(
         "returns the output alone",

@@ -1,0 +1,59 @@
+"""One run at a time over a course, and one that is ended from outside ends in order."""
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import filelock
+
+LOCK = ".marking.lock"
+
+
+@contextlib.contextmanager
+def only_run(root: Path) -> Iterator[None]:
+    """A block in which no other run works on the course in the folder `root`: it would take this one for interrupted.
+
+    Where the file system has no locks, or lets us write nothing, the block is entered as it is.
+
+    Raises
+    ------
+    ValueError : there is another one, or no such folder.
+    """
+    if not root.is_dir():
+        raise ValueError(f"{root} is no folder of a course")
+    lock = filelock.FileLock(root / LOCK)  # the operating system's, so it ends with the processes that hold it
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise ValueError(f"Another run is grading in {root.resolve()}: wait for its end.") from None
+    except (OSError, NotImplementedError):
+        pass
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def ending_in_order() -> Iterator[None]:
+    """A block that SIGTERM, or SIGHUP of a closed terminal, ends as Ctrl-C does: what it had begun is taken back.
+
+    Python itself would be gone at once. A second signal waits until that is done.
+    """
+
+    def end(number: int, frame) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)  # as a shell has it
+
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # `nohup` ignores SIGHUP, and means it.
+    before = {each: signal.SIG_DFL for each in signals if signal.getsignal(each) is signal.SIG_DFL}
+    for each in before:
+        signal.signal(each, end)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

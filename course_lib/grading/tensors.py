@@ -1,0 +1,184 @@
+"""Tensors for an assignment that may be solved in PyTorch or in TensorFlow: made, read back and differentiated."""
+
+import inspect
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from course_lib.grading.compare import CheckFailed, as_array, expect
+
+STEP = 1e-2  # of a central difference: in float32 it neglects and rounds away about 1e-5 of the result
+DIRECTIONS = 3  # in which a gradient is compared: in one alone, a wrong one may look right by chance
+
+
+class Tensors:
+    """Makes tensors of the framework in which a notebook is written: `tensors(array)`.
+
+    It is the one that more of the notebook's functions name, and else the first that it imports. In TensorFlow, what
+    a student made a `tf.function` runs as it is written, without a graph: the tests look at what is given to theirs.
+
+    Args:
+        namespace: the notebook's `globals()`, where the framework's module, or something of it, has a name.
+
+    Raises:
+        CheckFailed: where it imports neither framework.
+    """
+
+    def __init__(self, namespace: dict):
+        roots = {name: _root(value) for name, value in list(namespace.items())}
+        found = {name: FRAMEWORKS[root] for name, root in roots.items() if root in FRAMEWORKS}
+        if not found:
+            raise CheckFailed(
+                "Not written yet: neither `import torch` nor `import tensorflow as tf`. Write one of them into the "
+                "first cell of part 1, run it, then run this one again."
+            )
+        uses = Counter(
+            framework for names in _names_used(namespace) for framework in {found.get(name) for name in names}
+        )
+        chosen = max(found.values(), key=uses.__getitem__)  # of two alike, the first
+        self.framework, self._make, self._sum, self._differentiate, prepare = chosen
+        self._module = sys.modules[self.framework]
+        prepare(self._module)
+
+    def __call__(self, array):
+        """A tensor of the same shape: float32 of floats, int64 of integers, bool of booleans."""
+        array = np.array(array)
+        dtype = {"f": np.float32, "i": np.int64, "b": np.bool_}[array.dtype.kind]
+        return getattr(self._module, self._make)(array.astype(dtype))
+
+    def gradients(self, function: Callable, *arrays) -> list[np.ndarray]:
+        """The derivatives of a function of tensors, whose result is summed, by each of its arguments.
+
+        Args:
+            function: takes as many tensors as there are arrays, and returns a tensor of any shape.
+            arrays: where to take the derivatives; floats.
+
+        Returns:
+            An array of the shape of each argument.
+
+        Raises:
+            CheckFailed: where the result does not depend on an argument in a way that the framework can follow.
+        """
+        found = self._differentiate(self._module, function, [self(array) for array in arrays])
+        if any(gradient is None for gradient in found):
+            raise CheckFailed(
+                "No gradient reaches one of the arguments, so nothing could be learned. Stay within the framework: no "
+                "NumPy, `detach`, `item`, `numpy()` or `stop_gradient` on the way."
+            )
+        return [np.array(gradient) for gradient in found]
+
+    def expect_gradients(self, function: Callable, **arrays) -> None:
+        """Check that the gradients of a function are the derivatives of what it computes, right or wrong as that is.
+
+        They are compared with central differences of the function itself. A step that is detached is noticed wherever
+        it is, and a wrong value is not charged a second time.
+
+        Args:
+            function: takes as many tensors as there are arrays, in their order; returns a tensor, or several of them.
+            arrays: where to take the derivatives, by the names that a message calls them; floats.
+
+        Raises:
+            CheckFailed: where a derivative is NaN, infinite or wrong, or the result depends on none of the arguments.
+        """
+
+        def weighed(*given):
+            return self._weighed(function(*given))
+
+        found = self._differentiate(self._module, weighed, [self(array) for array in arrays.values()])
+        depends = False
+        for i, (name, array) in enumerate(arrays.items()):
+            array = np.asarray(array, dtype=float)
+            gradient = np.zeros(array.shape) if found[i] is None else np.array(found[i], dtype=float)
+            expect(np.isfinite(gradient).all(), f"a derivative by {name} is NaN or infinite.")
+            for direction in np.random.default_rng(array.size).normal(size=(DIRECTIONS, *array.shape)):
+                direction /= np.linalg.norm(direction)
+                ends = [arrays | {name: array + step * direction} for step in (STEP, -STEP)]
+                above, below = (float(as_array(weighed(*map(self, end.values())))) for end in ends)
+                stated, right = (gradient * direction).sum(), (above - below) / (2 * STEP)
+                depends |= abs(right) > 1e-3
+                expect(
+                    abs(stated - right) <= 1e-3 + 0.02 * abs(right),
+                    f"the gradient by {name} is not that of the result: along one direction it is {stated:.3g}, where "
+                    f"the result changes by {right:.3g}. Stay within the framework: no NumPy, `detach`, `item`, "
+                    "`numpy()` or `stop_gradient` on the way.",
+                )
+        expect(depends, f"the result depends on none of {', '.join(arrays)}.")
+
+    def _weighed(self, result):
+        """One number of all that a function returned; with weights, since those of a softmax add up to one."""
+        parts = result if isinstance(result, (tuple, list)) else [result]
+        add = getattr(self._module, self._sum)
+        rng = np.random.default_rng(0)
+        return sum(add(part * self(rng.uniform(0.5, 1.5, np.shape(part)))) for part in parts)
+
+
+def _in_torch(torch, function, given: list) -> list:
+    for tensor in given:
+        tensor.requires_grad_(True)
+    result = function(*given)
+    if not isinstance(result, torch.Tensor) or not result.requires_grad:
+        return [None] * len(given)
+    return torch.autograd.grad(result.sum(), given, allow_unused=True)
+
+
+def _in_tensorflow(tf, function, given: list) -> list:
+    with tf.GradientTape() as tape:
+        for tensor in given:
+            tape.watch(tensor)
+        result = function(*given)
+        total = tf.reduce_sum(result) if tf.is_tensor(result) else None
+    if total is None:
+        return [None] * len(given)
+    found = tape.gradient(total, given)
+    # of rows that were picked, TensorFlow keeps the places and the derivatives apart
+    return [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in found]
+
+
+def _as_it_is(module) -> None:
+    pass
+
+
+def _without_graphs(tf) -> None:
+    tf.config.run_functions_eagerly(True)
+
+
+class _Framework(NamedTuple):
+    name: str
+    make: str  # its function that makes a tensor
+    sum: str  # ... that adds all numbers of one
+    differentiate: Callable
+    prepare: Callable  # done once to its module
+
+
+# Keras computes with TensorFlow here
+_TENSORFLOW = _Framework("tensorflow", "constant", "reduce_sum", _in_tensorflow, _without_graphs)
+FRAMEWORKS = {
+    "torch": _Framework("torch", "tensor", "sum", _in_torch, _as_it_is),
+    "tensorflow": _TENSORFLOW,
+    "keras": _TENSORFLOW,
+}
+
+
+def _root(value) -> str:
+    name = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    return name.split(".")[0] if isinstance(name, str) else ""
+
+
+def _names_used(namespace: dict) -> Iterator[set[str]]:
+    """The names in each function written in a notebook, in the methods of its classes, and in what stands in these."""
+    for value in list(namespace.values()):
+        for part in list(vars(value).values()) if isinstance(value, type) else [value]:
+            function = inspect.unwrap(part) if callable(part) else part  # that of a `tf.function`
+            if isinstance(function, types.FunctionType) and function.__globals__ is namespace:
+                yield set(_names(function.__code__))
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _names(inner)

@@ -1,0 +1,127 @@
+"""course_lib.grading.Tensors: tensors of the framework that a notebook imports, and gradients in it."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+
+from course_lib.grading import CheckFailed, Tensors
+
+NAMESPACES = {"torch": {"torch": torch}, "tensorflow": {"tf": tf}}
+
+
+@pytest.fixture(autouse=True)
+def graphs_again():
+    """In a student's kernel functions stay eager to the end; here other tests come after these."""
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+each_framework = pytest.mark.parametrize("name", NAMESPACES)
+
+
+@each_framework
+def test_tensors_have_the_dtype_of_their_kind(name):
+    tensors = Tensors(NAMESPACES[name])
+    kind = {"torch": torch.Tensor, "tensorflow": tf.Tensor}[name]
+    for given, dtype in [([[1.5]], "float32"), (np.float64(2.0), "float32"), ([1, 2], "int64"), ([True], "bool")]:
+        made = tensors(given)
+        assert isinstance(made, kind) and np.array(made).dtype == dtype and np.array_equal(np.array(made), given)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "framework"),
+    [
+        ({"np": np, "F": torch.nn.functional}, "torch"),
+        ({"Module": torch.nn.Module}, "torch"),
+        ({"x": torch.ones(1)}, "torch"),
+        ({"keras": keras}, "tensorflow"),
+        ({"torch": torch, "tf": tf}, "torch"),
+        ({"tf": tf, "torch": torch}, "tensorflow"),
+    ],
+)
+def test_the_framework_is_the_first_that_the_notebook_imports(namespace, framework):
+    assert Tensors(namespace).framework == framework
+
+
+@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
+def test_the_framework_that_functions_name_counts_more_than_the_first_import(framework):
+    """In a nested function, in a method, or in a function made a `tf.function`."""
+    for source in [
+        "def f(x):\n    return [NAME.abs(part) for part in x]",
+        "class F:\n    def __call__(self, x):\n        return (lambda y: NAME.abs(y))(x)",
+        "@tf.function\ndef f(x):\n    return NAME.abs(x)",
+    ]:
+        namespace = {"torch": torch, "tf": tf} if framework == "tensorflow" else {"tf": tf, "torch": torch}
+        exec(source.replace("NAME", "tf" if framework == "tensorflow" else "torch"), namespace)
+        assert Tensors(namespace).framework == framework, source
+
+
+def test_a_function_of_tensorflow_runs_as_it_is_written():
+    @tf.function
+    def twice(x):
+        return 2 * x.numpy()
+
+    tensors = Tensors({"tf": tf})
+    assert float(twice(tensors(3.0))) == 6.0
+
+
+def test_a_notebook_without_a_framework_is_told_what_to_do():
+    with pytest.raises(CheckFailed, match="(?s)Not written yet.*import.torch"):
+        Tensors({"np": np, "torch": "a word", "f": len})
+
+
+@each_framework
+def test_gradients_are_those_of_the_sum(name):
+    first, second = Tensors(NAMESPACES[name]).gradients(lambda x, y: x * x * y, [1.0, 2.0], [3.0, 4.0])
+    np.testing.assert_allclose(first, [6.0, 16.0])
+    np.testing.assert_allclose(second, [1.0, 4.0])
+
+
+@each_framework
+@pytest.mark.parametrize("function", [lambda x, y: x * 2.0, lambda x, y: 1.0, lambda x, y: np.array([1.0])])
+def test_a_gradient_that_does_not_arrive_is_a_failed_check(name, function):
+    with pytest.raises(CheckFailed, match="No gradient reaches"):
+        Tensors(NAMESPACES[name]).gradients(function, [1.0], [2.0])
+
+
+def test_gradients_of_picked_rows_are_arrays():
+    """TensorFlow keeps them as IndexedSlices."""
+    (found,) = Tensors(NAMESPACES["tensorflow"]).gradients(lambda x: tf.gather(x, [0, 0]), [[1.0], [2.0]])
+    np.testing.assert_allclose(found, [[2.0], [0.0]])
+
+
+X, Y = np.array([[0.5, -1.0], [2.0, 0.3]]), np.array([1.5, -0.7])
+
+
+@each_framework
+def test_gradients_that_are_derivatives_pass_whatever_is_computed(name):
+    tensors = Tensors(NAMESPACES[name])
+    for function in [
+        lambda x, y: x * y,
+        lambda x, y: (x * x, y + 1.0),
+        lambda x, y: [x @ x * y, 1.0],
+        lambda x, y: x,
+    ]:
+        tensors.expect_gradients(function, x=X, y=Y)
+
+
+@each_framework
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x, y, cut: cut(x) * y, "gradient by x is not"),
+        (lambda x, y, cut: x * x * cut(x) + y, "gradient by x is not"),
+        (lambda x, y, cut: (x * y, cut(x) + 0 * y), "gradient by x is not"),
+        (lambda x, y, cut: x * cut(y), "gradient by y is not"),
+        (lambda x, y, cut: cut(x * y), "gradient by x is not"),
+        (lambda x, y, cut: (x - x) ** 0.5 * y, "derivative by x is NaN"),
+        (lambda x, y, cut: 0 * x * y + 3, "depends on none of x, y"),
+    ],
+)
+def test_a_gradient_that_is_cut_anywhere_is_noticed(name, function, words):
+    cut = {"torch": lambda part: part.detach(), "tensorflow": tf.stop_gradient}[name]
+    with pytest.raises(CheckFailed) as failed:
+        Tensors(NAMESPACES[name]).expect_gradients(lambda x, y: function(x, y, cut), x=X, y=Y)
+    assert words in " ".join(str(failed.value).split())

@@ -1,0 +1,115 @@
+"""`python -m course_lib.grading.marking` alone, with a batch that stands in: what it hands on, says and returns."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from course_lib.grading.marking import __main__ as command
+
+
+@pytest.fixture
+def batch(monkeypatch, tmp_path):
+    """A batch that records what is asked of it, with two students; those in `troubled` need somebody's attention."""
+    made = SimpleNamespace(asked=[], entries={}, problems=[], root=Path("course"))
+
+    def entries(*troubled):
+        made.entries = {
+            name: SimpleNamespace(trouble=name in troubled, needs_attention=name in troubled) for name in ("a", "b")
+        }
+
+    def asked(name, answer=None):
+        return lambda *arguments: made.asked.append((name, *arguments)) or answer
+
+    made.check = asked("check")
+    made.collect, made.grade, made.report = asked("collect"), asked("grade"), asked("report", "a summary")
+    made.students = entries
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c").mkdir()
+    monkeypatch.setattr(command, "Batch", lambda course, assignment: made.asked.append((course, assignment)) or made)
+    return made
+
+
+def test_what_is_chosen_is_handed_on_and_the_summary_printed(batch, capsys):
+    batch.students()
+    assert command.main(["ps1", "--course", "c", "--zip", "z", "--moodle", "m", "--canvas", "k", "--force"]) == 0
+    c, z, m, k = map(Path, "czmk")
+    assert batch.asked == [(c, "ps1"), ("check", m, k), ("collect", z), ("grade", True), ("report", m, k)]
+    assert capsys.readouterr().out == "a summary\n"
+    batch.asked.clear()
+    assert command.main(["ps1"]) == 0
+    assert batch.asked == [
+        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False), ("report", None, None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("troubled", ["a", "b", "ab"])
+def test_where_somebody_needs_attention_it_is_not_zero(batch, troubled):
+    batch.students(*troubled)
+    assert command.main(["ps1"]) == 1
+
+
+def test_nothing_handed_in_is_no_success(batch, capsys):
+    batch.problems.append("the exchange is not there")
+    assert command.main(["ps1"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and "Nothing is handed in: put notebooks into course/submitted/STUDENT/ps1" in said.err
+    assert "the exchange is not there" in said.err
+
+
+def test_a_second_run_on_the_same_course_is_refused(batch, capsys):
+    """Before it looks at anything: it would take what the first has begun for interrupted, and take it back."""
+    batch.students()
+    second = []
+    batch.grade = lambda force: second.append(command.main(["ps2"]))
+    assert command.main(["ps1"]) == 0 and second == [2]
+    assert "Another run is grading in" in capsys.readouterr().err
+    assert [asked for asked in batch.asked if "ps2" in asked] == []
+    second.clear()
+    batch.grade = lambda force: second.append(command.main(["ps2", "--course", "c"])) if force else None
+    assert command.main(["ps1", "--force"]) == 0 and second == [0]  # another course is another
+
+
+def test_a_course_that_is_no_folder_is_named_and_not_made(batch, tmp_path, capsys):
+    assert command.main(["ps1", "--course", "elsewhere"]) == 2
+    assert "elsewhere is no folder of a course" in capsys.readouterr().err and not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_run_that_is_ended_ends_in_order(batch, name):
+    number, ended = getattr(signal, name), []
+
+    def grade(force):
+        try:
+            assert signal.getsignal(number) is not signal.SIG_DFL  # which would end the tests
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+        finally:
+            assert signal.getsignal(number) is signal.SIG_IGN
+            os.kill(os.getpid(), number)  # a second one stops no cleaning up
+            ended.append(name)
+
+    batch.grade = grade
+    before = signal.signal(number, signal.SIG_DFL)  # `nohup make test` has another
+    try:
+        with pytest.raises(SystemExit) as end:
+            command.main(["ps1"])
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    assert ended == [name] and end.value.code == 128 + number
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signals")
+def test_a_run_that_was_told_to_outlive_its_terminal_does(batch, monkeypatch):
+    batch.students()
+    batch.grade = lambda force: os.kill(os.getpid(), signal.SIGHUP)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert command.main(["ps1"]) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)

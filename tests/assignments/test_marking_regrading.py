@@ -1,0 +1,398 @@
+"""A regrading counts as a whole or not at all; a batch whose grading is stood in for, without kernels."""
+
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbgrader.api import MissingEntry
+from nbgrader.converters import Autograde
+
+from course_lib.grading.marking import alone, batch
+from course_lib.grading.marking.__main__ import main
+from course_lib.grading.marking.batch import Batch
+from course_lib.grading.marking.execute import STOPPED
+from tests.support.course import ASSIGNMENT, Course, filled_in, reference_answers
+
+FEEDBACK, GRADE = Batch._feedback, alone._grade
+FIRST, SECOND = datetime(2026, 11, 3, 17), datetime(2026, 11, 9, 17)
+
+
+def stands_in(points, ends=None, stopped=""):
+    """A `_grade` that gives so many points for the first part, and then ends as `ends` does; `stopped` is why early."""
+
+    def grade(root, assignment, student):
+        course = alone.open_course(root)
+        with alone.gradebook_of(course) as gradebook:
+            gradebook.update_or_create_student(student)
+            stamp = root / "submitted" / student / assignment / "timestamp.txt"
+            time = datetime.fromisoformat(stamp.read_text()[:19]) if stamp.exists() else FIRST
+            submission = gradebook.update_or_create_submission(assignment, student, timestamp=time)
+            for row in submission.notebooks[0].grades:
+                row.auto_score = points if row.name == "test-softmax" else 0
+                row.needs_manual_grade = row.manual_score is not None  # as nbgrader does
+            gradebook.db.commit()
+        folder = root / "autograded" / student / assignment
+        folder.mkdir(parents=True)
+        error = nbformat.v4.new_output("error", ename=STOPPED, evalue=stopped)
+        cells = [nbformat.v4.new_code_cell(outputs=[error])] if stopped else []
+        executed = nbformat.v4.new_notebook(cells=cells, metadata={"points": points})
+        nbformat.write(executed, folder / f"{assignment}.ipynb")
+        return ends() if ends else ""
+
+    return grade
+
+
+def broken(*_):
+    return 1 / 0
+
+
+@pytest.fixture
+def course(generated, tmp_path, monkeypatch):
+    """A course in which anna has 3 points of the work of the 3rd, and handed in other work on the 9th."""
+    made = Course(tmp_path / "course", copied_from=generated.root)
+    for name, value in made._environment("instructor").items():
+        monkeypatch.setenv(name, value)
+    solved = filled_in(made.release, reference_answers(made.source))
+    made.submit("anna", solved)
+    handed_in(made, FIRST)
+    monkeypatch.setattr(alone, "_grade", stands_in(3))
+    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
+    ran(made)
+    handed_in(made, SECOND, "\n# mended")
+    return made
+
+
+def handed_in(course, time, more=""):
+    folder = course.root / "submitted" / "anna" / ASSIGNMENT
+    path = folder / f"{ASSIGNMENT}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[5].source += more
+    nbformat.write(notebook, path)
+    (folder / "timestamp.txt").write_text(f"{time} UTC")
+
+
+def ran(course):
+    made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+    made.grade()
+    return made, made.report()
+
+
+def stands(course, student="anna"):
+    """Points and time in the gradebook, and what the executed notebook says."""
+    path = course.root / "autograded" / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    with course.gradebook() as gradebook:
+        submission = gradebook.find_submission(ASSIGNMENT, student)
+        return submission.score, submission.timestamp, nbformat.read(path, as_version=4).metadata.points
+
+
+@pytest.mark.parametrize("ends", [lambda: "nbgrader: broken", lambda: os._exit(9)], ids=["fails", "is killed"])
+def test_a_regrading_that_fails_changes_nothing(course, monkeypatch, ends):
+    monkeypatch.setattr(alone, "_grade", stands_in(1, ends))
+    made, said = ran(course)
+    assert stands(course) == (3.0, FIRST, 3)
+    assert "marks are those of the work before" in made.entries["anna"].why and "anna (3 of 30)" in said
+    monkeypatch.setattr(alone, "_grade", stands_in(4))
+    made, _ = ran(course)
+    assert stands(course) == (4.0, SECOND, 4) and not made.entries["anna"].trouble
+    assert [path.name for path in (course.root / "autograded" / "anna").iterdir()] == [ASSIGNMENT]
+
+
+def test_nbgraders_own_reason_is_in_the_line_of_the_student(course, monkeypatch):
+    """By nbgrader's own Autograde, whose first step fails; no kernel is started."""
+    monkeypatch.setattr(alone, "_grade", GRADE)
+    monkeypatch.setattr(Autograde, "init_assignment", broken)
+    assert "anna (3 of 30): It could not be graded: nbgrader: ZeroDivisionError: division by zero" in ran(course)[1]
+
+
+def test_work_that_stops_keeps_what_it_earned_and_says_so(course, monkeypatch):
+    monkeypatch.setattr(alone, "_grade", stands_in(2, stopped="Stopped: the kernel died"))
+    made, _ = ran(course)
+    assert stands(course) == (2.0, SECOND, 2)
+    assert made.entries["anna"].trouble == "Not all of it ran. Stopped: the kernel died"
+
+
+def test_later_work_replaces_the_earlier_unless_it_cannot_be_read(course):
+    made, _ = ran(course)
+    assert made.entries["anna"].why == "replaces the work of 2026-11-03 17:00 UTC, which had 3 points"
+    (course.root / "submitted" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").write_bytes(b"{")
+    made, said = ran(course)
+    assert stands(course) == (3.0, SECOND, 3) and "anna (3 of 30)" in said
+    assert "cut off" in made.entries["anna"].why and "marks are those of the work before" in made.entries["anna"].why
+
+
+def test_feedback_is_made_where_something_changed(course, monkeypatch):
+    made = []
+
+    def generate_feedback(self, assignment, student, force):
+        (course.root / "feedback" / student / assignment).mkdir(parents=True, exist_ok=True)
+        made.append(student)
+        return {"success": True}
+
+    monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
+    monkeypatch.setattr(batch.NbGraderAPI, "generate_feedback", generate_feedback)
+    ran(course)
+    ran(course)
+    assert made == ["anna"]
+    with course.gradebook() as gradebook:
+        gradebook.find_grade("explain", ASSIGNMENT, ASSIGNMENT, "anna").manual_score = 3.5
+        gradebook.db.commit()
+    ran(course)
+    assert made == ["anna", "anna"]
+
+
+@pytest.mark.parametrize("ends", [None, lambda: "nbgrader: broken"], ids=["and graded again", "and fails now"])
+def test_a_student_removed_from_the_gradebook_stops_no_report(course, monkeypatch, ends):
+    """The marks that the record speaks of are gone; the row says nothing of them, and all others have theirs."""
+    ran(course)
+    with course.gradebook() as gradebook:
+        gradebook.remove_student("anna")
+    monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
+    monkeypatch.setattr(batch.NbGraderAPI, "generate_feedback", lambda *_, **__: {"success": True})
+    monkeypatch.setattr(alone, "_grade", stands_in(2, ends))
+    made, said = ran(course)
+    assert ("anna (no score): It could not be graded: nbgrader: broken" in said) == bool(ends)
+    assert "marks are those of the work before" not in said
+
+
+def test_a_student_removed_with_all_work_is_left_out_and_named_once(course, monkeypatch):
+    ran(course)
+    monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
+    with course.gradebook() as gradebook:
+        gradebook.remove_student("anna")
+    shutil.rmtree(course.root / "submitted" / "anna")
+    assert (course.root / "autograded" / "anna" / ASSIGNMENT).is_dir()
+    made, said = ran(course)
+    assert "anna: neither in submitted/ nor in the gradebook any more; left out" in said and not made.entries
+    assert "anna" not in ran(course)[1]
+
+
+def test_nobodys_feedback_stops_that_of_others(course, monkeypatch):
+    course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    made = []
+
+    def generate_feedback(self, assignment, student, force):
+        made.append(student)
+        if student == "anna":
+            raise OSError(28, "No space left on device")
+        return {"success": True}
+
+    monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
+    monkeypatch.setattr(batch.NbGraderAPI, "generate_feedback", generate_feedback)
+    assert "anna: no feedback: [Errno 28] No space left on device" in ran(course)[1]
+    assert made == ["anna", "zoe"]
+
+
+def test_a_first_grading_that_fails_leaves_nothing(course, monkeypatch):
+    course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    monkeypatch.setattr(alone, "_grade", stands_in(1, lambda: "nbgrader: broken"))
+    ran(course)
+    with pytest.raises(MissingEntry):
+        stands(course, "zoe")
+    assert not (course.root / "autograded" / "zoe" / ASSIGNMENT).exists()
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["by Ctrl-C", "by its end"])
+def test_a_run_that_is_interrupted_is_taken_back(course, monkeypatch, killed):
+    real = batch.grade_alone
+
+    def grade_alone(*arguments):
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(alone, "_grade", stands_in(1, lambda: ""))
+    monkeypatch.setattr(batch, "grade_alone", grade_alone)
+    take_back = batch.Batch._take_back
+    if killed:
+        monkeypatch.setattr(batch.Batch, "_take_back", lambda *_: None)
+    with pytest.raises(KeyboardInterrupt):
+        ran(course)
+    monkeypatch.setattr(batch, "grade_alone", real)
+    monkeypatch.setattr(batch.Batch, "_take_back", take_back)
+    assert stands(course) == ((1.0, SECOND, 1) if killed else (3.0, FIRST, 3))
+    made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+    assert stands(course) == (3.0, FIRST, 3)
+    assert (["anna: a run was interrupted here; what it had begun was taken back"] if killed else []) == made.problems
+    monkeypatch.setattr(alone, "_grade", stands_in(4))
+    ran(course)
+    assert stands(course) == (4.0, SECOND, 4)
+
+
+def test_what_was_taken_back_is_graded_again(course):
+    made, _ = ran(course)
+    with course.gradebook() as gradebook:
+        made.entries["anna"].stood = batch.standing(gradebook, ASSIGNMENT, "anna")
+    batch.record.save(made.record, made.entries)
+    assert ran(course)[0].graded == 1
+    assert ran(course)[0].graded == 0
+
+
+def test_what_cannot_be_taken_back_is_named_and_tried_again(course, monkeypatch):
+    made, _ = ran(course)
+    made.entries["anna"].stood = {"timestamp": None, "extension": None, "notebooks": {}}
+    batch.record.save(made.record, made.entries)
+
+    def denied(*_):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(batch, "take_back", denied)
+        made, said = ran(course)
+    assert "anna: a run was interrupted here; what it had begun cannot be taken back" in said
+    assert "could not be graded: PermissionError" in made.entries["anna"].why
+    made, _ = ran(course)
+    assert not made.entries["anna"].trouble and made.entries["anna"].stood is None
+
+
+def test_the_time_is_that_of_the_work_also_where_nobody_knows_it(course, monkeypatch):
+    stamp = course.root / "submitted" / "anna" / ASSIGNMENT / "timestamp.txt"
+    stamp.unlink()
+    monkeypatch.setattr(alone, "_grade", stands_in(4))
+    ran(course)
+    assert stands(course) == (4.0, None, 4)
+    stamp.write_text("2026-11-04 17:00:00 UTC")  # an instructor knows; the work is the same
+    made, _ = ran(course)
+    assert stands(course) == (4.0, datetime(2026, 11, 4, 17), 4) and made.graded == 0
+
+
+def test_a_gradebook_that_is_new_is_filled_again(course):
+    ran(course)
+    with course.gradebook() as gradebook:
+        gradebook.remove_submission(ASSIGNMENT, "anna")
+    made, _ = ran(course)
+    assert made.graded == 1 and stands(course)[0] == 3.0
+
+
+def test_what_cannot_be_written_stops_nobody_else(course, monkeypatch, tmp_path):
+    archive = tmp_path / "all"
+    for name in ("A_1", "B_2", "C_3"):
+        folder = archive / f"{name}_assignsubmission_file_"
+        folder.mkdir(parents=True)
+        (folder / "hw.ipynb").write_text("{}")
+    write = Path.write_bytes
+
+    def full(path, content):
+        if "2" in path.parts:
+            raise OSError(28, "No space left on device")
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+    made.collect(archive)
+    assert {name for name in "123" if (course.root / "submitted" / name).is_dir() and
+            (course.root / "submitted" / name / ASSIGNMENT).is_dir()} == {"1", "3"}  # fmt: skip
+    assert "cannot be written: No space left on device" in made.entries["2"].why
+    assert made.entries["2"].needs_attention and not made.entries["1"].unlaid
+
+
+def test_work_of_which_a_file_could_not_be_read_needs_attention_until_it_comes(course, monkeypatch, tmp_path):
+    folder = tmp_path / "all" / "Zoe_2_assignsubmission_file_"
+    folder.mkdir(parents=True)
+    for name in ("hw.ipynb", "data.csv"):
+        (folder / name).write_text("{}")
+    read = Path.read_bytes
+
+    def denied(path):
+        if path == folder / "data.csv":
+            raise PermissionError(13, "Permission denied")
+        return read(path)
+
+    for readable in (False, True):
+        made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+        with monkeypatch.context() as patch:
+            if not readable:
+                patch.setattr(Path, "read_bytes", denied)
+            made.collect(tmp_path / "all")
+        assert made.entries["2"].needs_attention != readable
+        assert ("data.csv' cannot be read: Permission denied" in made.entries["2"].why) != readable
+        assert (course.root / "submitted" / "2" / ASSIGNMENT / "data.csv").exists() == readable
+
+
+def test_two_ways_to_hand_in_wait_for_a_person(course, tmp_path):
+    ran(course)
+    folder = tmp_path / "all" / "Anna_7_assignsubmission_file_"
+    folder.mkdir(parents=True)
+    (folder / "hw.ipynb").write_text("{}")
+    (course.root / "roster.csv").write_text("student_id,lms_id\nanna,7\n")
+    made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+    made.collect(tmp_path / "all")
+    made.grade()
+    said = made.report()
+    assert "needs attention" in said and f"the other is undecided/anna/{ASSIGNMENT}/1" in said
+    (course.root / "undecided" / "anna" / ASSIGNMENT / "1" / "hw.ipynb").unlink()
+    (course.root / "undecided" / "anna" / ASSIGNMENT / "1").rmdir()
+    made, said = ran(course)
+    assert not made.entries["anna"].needs_attention
+
+
+def test_a_mark_by_hand_stays_for_the_same_work_and_not_for_other(course):
+    def marked_by_hand(gradebook):
+        return gradebook.find_grade("explain", ASSIGNMENT, ASSIGNMENT, "anna")
+
+    ran(course)
+    with course.gradebook() as gradebook:
+        grade = marked_by_hand(gradebook)
+        grade.manual_score, grade.needs_manual_grade = 3.5, False
+        gradebook.db.commit()
+    for change, waits in ((False, False), (True, True)):
+        if change:
+            handed_in(course, SECOND, "\n# other work")
+        made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+        made.grade(force=True)
+        with course.gradebook() as gradebook:
+            grade = marked_by_hand(gradebook)
+            assert (grade.manual_score, grade.needs_manual_grade) == (3.5, waits)
+
+
+@pytest.mark.parametrize(("points", "waits"), [(3, False), (4, True)], ids=["same", "corrected"])
+def test_an_override_of_a_test_that_was_corrected_waits_for_a_person(course, monkeypatch, points, waits):
+    ran(course)
+    with course.gradebook() as gradebook:
+        grade = gradebook.find_grade("test-softmax", ASSIGNMENT, ASSIGNMENT, "anna")
+        grade.manual_score, grade.needs_manual_grade = 3.5, False
+        gradebook.db.commit()
+    monkeypatch.setattr(alone, "_grade", stands_in(points))
+    Batch(course.root, ASSIGNMENT, say=lambda line: None).grade(force=True)
+    with course.gradebook() as gradebook:
+        assert gradebook.find_grade("test-softmax", ASSIGNMENT, ASSIGNMENT, "anna").needs_manual_grade == waits
+
+
+def test_whoever_is_not_in_the_roster_is_named(course):
+    (course.root / "roster.csv").write_text("student_id\nzoe\n")
+    assert "Not in roster.csv: anna" in ran(course)[1]
+
+
+WORKSHEET = "Identifier,Grade,Maximum Grade\nParticipant 7,,{}\n"
+
+
+@pytest.mark.parametrize(("name", "content", "why"), [
+    ("dates.csv", "assignment,due\nattention-from-scratch,12/01/2026\n", "meant in one way alone"),
+    ("dates.csv", "assignment,due,student_id\nattention-from-scratch,2026-12-01,anna\n", "needs one row with a due"),
+    ("moodle.csv", "Identifier,Note\n", "no column 'Grade'"),
+    ("moodle.csv", WORKSHEET.format("20.00"), "counts to 20.00 points, the assignment to 30"),
+    ("moodle.csv", None, "moodle.csv cannot be read: No such file"),
+    ("marks/another.json", "{", "another.json cannot be read"),
+])  # fmt: skip
+def test_a_slip_in_a_table_is_said_before_anything_is_graded(course, monkeypatch, capsys, name, content, why):
+    (course.root / "moodle.csv").write_text(WORKSHEET.format("30.00"))
+    if content is None:
+        (course.root / name).unlink()
+    else:
+        (course.root / name).write_text(content)
+
+    def too_late(*_):
+        raise AssertionError("it was begun")
+
+    monkeypatch.setattr(Batch, "collect", too_late)
+    assert main([ASSIGNMENT, "--course", str(course.root), "--moodle", str(course.root / "moodle.csv")]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_tables_without_a_slip_change_nothing_when_they_are_checked(course):
+    (course.root / "moodle.csv").write_text(WORKSHEET.format("30.00"))
+    (course.root / "dates.csv").write_text(f"assignment,due\n{ASSIGNMENT},2026-12-01\n")
+    before = {path: path.read_bytes() for path in course.root.iterdir() if path.is_file()}
+    Batch(course.root, ASSIGNMENT, say=lambda line: None).check(course.root / "moodle.csv", None)
+    assert {path: path.read_bytes() for path in course.root.iterdir() if path.is_file()} == before

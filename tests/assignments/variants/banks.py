@@ -1,0 +1,10 @@
+"""All banks. An assignment without one fails `test_every_assignment_has_a_bank`."""
+
+from tests.assignments.variants import (
+    attention_for_an_rnn,
+    attention_from_scratch,
+    build_the_transformer,
+    fine_tune_bert,
+)
+
+BANKS = [attention_from_scratch.BANK, attention_for_an_rnn.BANK, build_the_transformer.BANK, fine_tune_bert.BANK]

@@ -1,0 +1,103 @@
+"""Wrong solutions of parts 7 and 8, in PyTorch."""
+
+from tests.assignments.variants import Variant
+from tests.assignments.variants.build_the_transformer.changed import body
+
+
+def rate(name: str, line: str, price: float, why: str) -> Variant:
+    """A wrong solution of part 7."""
+    return Variant(name, body("learning-rate", f"return {line}"), {"test-learning-rate": price}, why)
+
+
+RATES = [
+    rate("the larger of the two", "d_model**-0.5 * max(step**-0.5, step * warmup**-1.5)", 1, "neither rise nor fall"),
+    rate("without d_model", "min(step**-0.5, step * warmup**-1.5)", 1, "the top"),
+    rate("times the root of d_model", "d_model**0.5 * min(step**-0.5, step * warmup**-1.5)", 1, "the top"),
+    rate("no warm-up", "d_model**-0.5 * step**-0.5", 0.5, "the rise"),
+    rate("it never falls", "d_model**-0.5 * step * warmup**-1.5", 0.5, "the fall"),
+    rate("constant after the warm-up", "d_model**-0.5 * min(warmup**-0.5, step * warmup**-1.5)", 0.5, "the fall"),
+    rate("warmup to the power -1/2", "d_model**-0.5 * min(step**-0.5, step * warmup**-0.5)", 0.5, "the rise"),
+    rate("warmup to the power -1", "d_model**-0.5 * min(step**-0.5, step / warmup)", 0.5, "the rise"),
+    rate("it falls as 1 / step", "d_model**-0.5 * min(warmup**0.5 / step, step * warmup**-1.5)", 0.5, "the fall"),
+]
+
+LOOP = (
+    "target = torch.full((source.shape[0], 1), start_id)",
+    "for _ in range(max_len):",
+    "    ids = decode(source, target)[:, -1].argmax(dim=1)",
+    "    target = torch.cat([target, ids[:, None]], dim=1)",
+    "rows = target[:, 1:].tolist()",
+)
+CUT = "return [row[: row.index(end_id) + 1] if end_id in row else row for row in rows]"
+
+
+def decoding(name: str, *lines: str, price: float, why: str) -> Variant:
+    """A wrong solution of part 8."""
+    return Variant(name, body("greedy", *lines), {"test-greedy": price}, why)
+
+
+DECODERS = [
+    decoding(
+        "the least probable token",
+        *LOOP[:2], LOOP[2].replace("argmax", "argmin"), *LOOP[3:], CUT,
+        price=1, why="right with the logits the other way round",
+    ),
+    decoding(
+        "the logits of the first place",
+        *LOOP[:2], LOOP[2].replace("-1", "0"), *LOOP[3:], CUT,
+        price=1, why="right with the places the other way round",
+    ),
+    decoding(
+        "the start token returned",
+        *LOOP[:4], "rows = target[:, :-1].tolist()", CUT,
+        price=0.5, why="right without it",
+    ),
+    decoding(
+        "the start token returned, and not counted",
+        *LOOP[:4], "rows = target.tolist()", CUT,
+        price=0.5, why="right without it",
+    ),
+    decoding("nothing stops a sentence", *LOOP, "return rows", price=1, why="what stands after the end token"),
+    decoding(
+        "the end token left out",
+        *LOOP, "return [row[: row.index(end_id)] if end_id in row else row for row in rows]",
+        price=1, why="the end token is part of the result",
+    ),
+    decoding(
+        "all stop when the first does",
+        *LOOP[:4], "    if (ids == end_id).any():", "        break", LOOP[4], CUT,
+        price=1, why="the others go on",
+    ),
+    decoding(
+        "all cut where the first ends",
+        *LOOP, "ends = [row.index(end_id) + 1 for row in rows if end_id in row]",
+        "return [row[: min(ends, default=max_len)] for row in rows]",
+        price=1, why="the others go on",
+    ),
+    decoding(
+        "one token too many",
+        LOOP[0], "for _ in range(max_len + 1):", *LOOP[2:], CUT,
+        price=0.5, why="where no end comes before",
+    ),
+    decoding(
+        "one token too few",
+        LOOP[0], "for _ in range(max_len - 1):", *LOOP[2:], CUT,
+        price=0.5, why="where no end comes before",
+    ),
+    decoding(
+        "decode sees the last token alone",
+        "rows, ids = [[] for _ in source], torch.full((source.shape[0], 1), start_id)",
+        "for _ in range(max_len):",
+        "    ids = decode(source, ids)[:, -1].argmax(dim=1)[:, None]",
+        "    rows = [row + [int(i)] for row, i in zip(rows, ids)]",
+        CUT,
+        price=0.5, why="what decode gets",
+    ),
+    decoding(
+        "begins with token 0",
+        LOOP[0].replace("start_id", "0"), *LOOP[1:], CUT,
+        price=0.5, why="right with the start token in the first place",
+    ),
+]  # fmt: skip
+
+VARIANTS = RATES + DECODERS

@@ -1,0 +1,286 @@
+"""Right solutions in other styles. None may lose a point."""
+
+from tests.assignments.variants import Variant
+from tests.assignments.variants.fine_tune_bert.changed import REFERENCE, body, predicted
+
+VARIANTS = [
+    Variant("the reference", {}),
+    Variant(
+        "lists and loops",
+        {
+            "first-and-last": """
+            def first_and_last(ids, max_len):
+                ids = list(ids)
+                if len(ids) > max_len:
+                    while len(ids) > max_len:
+                        del ids[(max_len + 1) // 2]
+                return ids
+            """,
+            "mean-of-tokens": """
+            def mean_of_tokens(hidden, mask):
+                means = []
+                for text, real in zip(hidden, mask):
+                    total, count = np.zeros(text.shape[-1]), 0
+                    for vector, counts in zip(text, real):
+                        if counts:
+                            total, count = total + vector, count + 1
+                    means.append(total / count if count else total)
+                return np.stack(means)
+            """,
+            "layer-rates": """
+            def layer_rates(names, peak, decay):
+                import re
+                numbers = [re.search(r"layers[.]([0-9]+)[.]", name) for name in names]
+                n = len({found[1] for found in numbers if found})
+                rates = {}
+                for name, found in zip(names, numbers):
+                    if found:
+                        rates[name] = peak * decay ** (n - int(found[1]))
+                    elif "embeddings." in name:
+                        rates[name] = peak * decay ** (n + 1)
+                    else:
+                        rates[name] = peak
+                return rates
+            """,
+            "interval": """
+            def interval(right_a, right_b):
+                gains = [int(a) - int(b) for a, b in zip(right_a, right_b)]
+                mean = sum(gains) / len(gains)
+                variance = sum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1)
+                half = 1.96 * (variance / len(gains)) ** 0.5
+                return [mean, mean - half, mean + half]
+            """,
+        },
+    ),
+    Variant(
+        "indices, einsum, a rate from layer to layer",
+        {
+            "first-and-last": """
+            def first_and_last(ids, max_len):
+                length = len(ids)
+                kept = min(length, max_len)
+                places = np.arange(kept)
+                places[(kept + 1) // 2:] += length - kept
+                return ids[places]
+            """,
+            "mean-of-tokens": """
+            def mean_of_tokens(hidden, mask):
+                score = mask / np.clip(mask.sum(1, keepdims=True), 1, None)
+                return np.einsum("bt,btd->bd", score, hidden)
+            """,
+            "layer-rates": """
+            def layer_rates(names, peak, decay):
+                def number(name):
+                    return int(name.split("layers.")[1].split(".")[0])
+                inside = [name for name in names if "layers." in name]
+                rates, rate = {name: peak for name in names}, peak
+                for i in sorted(set(map(number, inside)), reverse=True):
+                    rate *= decay
+                    rates.update({name: rate for name in inside if number(name) == i})
+                rates.update({name: rate * decay for name in names if ".embeddings." in name})
+                return rates
+            """,
+        },
+    ),
+    Variant(
+        "masked arrays",
+        {
+            "mean-of-tokens": """
+            def mean_of_tokens(hidden, mask):
+                left_out = np.broadcast_to(~mask[..., None], hidden.shape)
+                return np.ma.masked_array(hidden, mask=left_out).mean(axis=1).filled(0.0)
+            """
+        },
+    ),
+    Variant(
+        "float32 inside",
+        {
+            "mean-of-tokens": """
+            def mean_of_tokens(hidden, mask):
+                hidden, mask = hidden.astype(np.float32), mask.astype(np.float32)[..., None]
+                return (hidden * mask).sum(1) / np.maximum(mask.sum(1), np.float32(1))
+            """,
+            "interval": """
+            def interval(right_a, right_b):
+                gains = np.subtract(right_a, right_b, dtype=np.float32)
+                half = np.float32(1.96) * gains.std(ddof=1) / np.float32(len(gains)) ** 0.5
+                return tuple(np.array([0, -half, half], dtype=np.float32) + gains.mean())
+            """,
+        },
+    ),
+    Variant(
+        "NaN for fillers, and a mean without NaN",
+        body(
+            "mean-of-tokens",
+            "import warnings",
+            "warnings.warn('a mean of nothing may come')",
+            "return np.nan_to_num(np.nanmean(np.where(mask[..., None], hidden, np.nan), axis=1))",
+        ),
+        why="what warns is not wrong",
+    ),
+    Variant(
+        "halving",
+        {
+            "temperature": """
+            def temperature(logits, labels):
+                z = logits - logits.max(axis=1, keepdims=True)
+                right = np.take_along_axis(z, labels[:, None], axis=1).mean()
+                low, high = 1e-3, 1e2
+                for _ in range(80):
+                    beta = (low + high) / 2
+                    p = np.exp(beta * z)
+                    p /= p.sum(axis=1, keepdims=True)
+                    if (p * z).sum(axis=1).mean() < right:
+                        low = beta
+                    else:
+                        high = beta
+                return 1 / beta
+            """
+        },
+    ),
+    Variant(
+        "Newton",
+        {
+            "temperature": """
+            def temperature(logits, labels):
+                z = logits - logits.max(axis=1, keepdims=True)
+                z = z / z.std()
+                beta = 0.01
+                for _ in range(100):
+                    p = np.exp(beta * z) / np.exp(beta * z).sum(axis=1, keepdims=True)
+                    mean = (p * z).sum(axis=1)
+                    slope = (mean - z[np.arange(len(z)), labels]).mean()
+                    bend = ((p * z * z).sum(axis=1) - mean**2).mean()
+                    beta = np.clip(beta - slope / bend, beta / 3, beta * 3)
+                return np.float64((logits - logits.max(axis=1, keepdims=True)).std() / beta)
+            """
+        },
+    ),
+    Variant(
+        "SciPy's minimum, of log-sum-exp",
+        {
+            "temperature": """
+            def temperature(logits, labels):
+                from scipy.optimize import minimize_scalar
+                from scipy.special import log_softmax
+                def loss(x):
+                    return -log_softmax(logits / np.exp(x), axis=1)[np.arange(len(labels)), labels].mean()
+                return float(np.exp(minimize_scalar(loss, bounds=(-3, 4), method="bounded").x))
+            """,
+            "interval": """
+            def interval(right_a, right_b):
+                only_a, only_b, n = np.sum(right_a & ~right_b), np.sum(right_b & ~right_a), len(right_a)
+                d = (only_a - only_b) / n
+                half = 1.96 * np.sqrt(((only_a + only_b) / n - d**2) / (n - 1))
+                return np.array([d, d - half, d + half])
+            """,
+        },
+    ),
+    Variant(
+        "a grid, twice, the second time finer",
+        {
+            "temperature": """
+            def temperature(logits, labels):
+                onehot = np.eye(logits.shape[1])[labels]
+                shifted = logits - logits.max(-1, keepdims=True)
+                def loss(T):
+                    return (np.log(np.exp(shifted / T).sum(-1)) - (onehot * shifted).sum(-1) / T).mean()
+                grid = np.linspace(0.1, 25, 100)
+                for _ in range(4):
+                    i = int(np.argmin([loss(T) for T in grid]))
+                    grid = np.linspace(grid[max(i - 1, 0)], grid[min(i + 1, 99)], 100)
+                return round(float(grid[50]), 4)
+            """
+        },
+    ),
+    Variant(
+        "steps downhill",
+        {
+            "temperature": """
+            def temperature(logits, labels):
+                z = logits - logits.max(1, keepdims=True)
+                x, step = 0.0, 0.5
+                def loss(x):
+                    scaled = z * np.exp(-x)
+                    return np.mean(np.log(np.exp(scaled).sum(1)) - scaled[range(len(labels)), labels])
+                while step > 1e-4:
+                    better = min((x - step, x, x + step), key=loss)
+                    if better == x:
+                        step /= 2
+                    x = better
+                return np.exp(x)
+            """
+        },
+    ),
+    Variant(
+        "a one-dimensional array of no axis",
+        body(
+            "temperature",
+            "z = logits - logits.max(axis=1, keepdims=True)",
+            "grid = np.geomspace(0.15, 25, 400)[:, None, None]",
+            "scaled = z / grid  # (400, N, K)",
+            "losses = np.log(np.exp(scaled).sum(-1)) - scaled[:, np.arange(len(labels)), labels]",
+            "return np.asarray(grid[losses.mean(axis=1).argmin(), 0, 0])",
+        ),
+        why="an array of shape () is one number",
+    ),
+    Variant(
+        "helpers called as the tests' own names",
+        {
+            "first-and-last": """
+            def score(ids):
+                return len(ids)
+            def hidden_text(ids, n):
+                return ids[:n]
+            def first_and_last(ids, max_len):
+                if score(ids) <= max_len:
+                    return ids
+                return np.append(hidden_text(ids, -(-max_len // 2)), hidden_text(ids[::-1], max_len // 2)[::-1])
+            """,
+            "mean-of-tokens": """
+            def mask(x, real):
+                return x * real[:, :, None]
+            def slips(real):
+                return np.maximum(real.sum(-1), 1)[:, None]
+            def mean_of_tokens(hidden, mask_):
+                return mask(hidden, mask_).sum(-2) / slips(mask_)
+            """,
+            "interval": """
+            def check_half(gains):
+                return 1.96 * np.sqrt(np.var(gains, ddof=1) / gains.size)
+            def hidden_numbers(*numbers):
+                return numbers
+            def interval(right_a, right_b):
+                gains = np.subtract(right_a, right_b, dtype=float)
+                mean, half = np.average(gains), check_half(gains)
+                return hidden_numbers(mean, mean - half, mean + half)
+            """,
+            "predictions": REFERENCE + "\nscore = hidden_labels = positive = unpack(PREDICTIONS)",
+        },
+    ),
+    Variant(
+        "a thread that writes to standard error",
+        {
+            "interval": """
+            def interval(right_a, right_b):
+                import sys, threading
+                writer = threading.Thread(target=lambda: print("working", file=sys.stderr))
+                writer.start()
+                gains = right_a.astype(int) - right_b.astype(int)
+                half = 1.96 * gains.std(ddof=1) / len(gains) ** 0.5
+                writer.join()
+                return float(gains.mean()), float(gains.mean() - half), float(gains.mean() + half)
+            """
+        },
+    ),
+    Variant(
+        "the predictions in one line",
+        {"predictions": REFERENCE + '\nPREDICTIONS = "".join(PREDICTIONS.split())'},
+        why="white space does not count",
+    ),
+    Variant(
+        "a temperature that is not quite the best",
+        predicted("1 / (1 + (1 / p - 1) ** 1.2)"),
+        why="a log loss of 0.44",
+    ),
+]

@@ -1,0 +1,324 @@
+"""Wrong solutions of parts 1 to 3."""
+
+from tests.assignments.variants import Variant
+from tests.assignments.variants.fine_tune_bert.changed import body
+
+SHORT = ("if len(ids) <= max_len:", "    return ids")
+ENDS = "return np.concatenate([ids[:head], ids[len(ids) - (max_len - head) :]])"
+
+TEXTS = [
+    Variant(
+        "the beginning alone",
+        body("first-and-last", "return ids[:max_len]"),
+        {"test-first-and-last": 2},
+        "no text that is cut is right, nor its last token; short texts are",
+    ),
+    Variant(
+        "the beginning, and [SEP]",
+        body("first-and-last", *SHORT, "return np.append(ids[: max_len - 1], ids[-1])"),
+        {"test-first-and-last": 1.5},
+        "the special tokens stay",
+    ),
+    Variant(
+        "the end alone",
+        body("first-and-last", "return ids[-max_len:]"),
+        {"test-first-and-last": 2},
+        "no text that is cut is right, nor its first token",
+    ),
+    Variant(
+        "the special tokens not counted",
+        body(
+            "first-and-last",
+            "inner = ids[1:-1]",
+            "if len(inner) > max_len:",
+            "    head = (max_len + 1) // 2",
+            "    inner = np.concatenate([inner[:head], inner[len(inner) - (max_len - head) :]])",
+            "return np.concatenate([ids[:1], inner, ids[-1:]])",
+        ),
+        {"test-first-and-last": 1.5},
+        "two ids too many, in all that is cut",
+    ),
+    Variant(
+        "of an odd number, the end gets one more",
+        body("first-and-last", *SHORT, "head = max_len // 2", ENDS),
+        {"test-first-and-last": 0.5},
+        "right where the number is even",
+    ),
+    Variant(
+        "of an odd number, one is lost",
+        body("first-and-last", *SHORT, "half = max_len // 2", "return np.concatenate([ids[:half], ids[-half:]])"),
+        {"test-first-and-last": 0.5},
+        "right where the number is even",
+    ),
+    Variant(
+        "a short text twice",
+        body("first-and-last", "tail = max_len // 2", "return np.concatenate([ids[: max_len - tail], ids[-tail:]])"),
+        {"test-first-and-last": 1},
+        "of a text that is shorter than max_len, both ends overlap",
+    ),
+    Variant(
+        "short texts filled up",
+        body(
+            "first-and-last",
+            "if len(ids) <= max_len:",
+            "    return np.pad(ids, (0, max_len - len(ids)))",
+            "head = (max_len + 1) // 2",
+            ENDS,
+        ),
+        {"test-first-and-last": 1},
+        "what is short should stay as it is",
+    ),
+    Variant(
+        "the middle",
+        body(
+            "first-and-last",
+            *SHORT,
+            "begin = (len(ids) - max_len) // 2",
+            "return ids[begin : begin + max_len]",
+        ),
+        {"test-first-and-last": 2},
+        "neither end",
+    ),
+]
+
+MEANS = [
+    Variant(
+        "mask not used",
+        body("mean-of-tokens", "return hidden.mean(axis=1)"),
+        {"test-mean-of-tokens": 2},
+        "fillers count, and a text of nothing but fillers has a mean",
+    ),
+    Variant(
+        "fillers left out of the sum alone",
+        body("mean-of-tokens", "return (hidden * mask[..., None]).mean(axis=1)"),
+        {"test-mean-of-tokens": 1.5},
+        "right without fillers, and of no token",
+    ),
+    Variant(
+        "the sum",
+        body("mean-of-tokens", "return (hidden * mask[..., None]).sum(axis=1)"),
+        {"test-mean-of-tokens": 1.5},
+        "right when divided by the number of real tokens",
+    ),
+    Variant(
+        "mask inverted",
+        body(
+            "mean-of-tokens",
+            "real = ~mask[..., None]",
+            "return (hidden * real).sum(axis=1) / np.maximum(real.sum(axis=1), 1)",
+        ),
+        {"test-mean-of-tokens": 1},
+        "right with the mask the other way round",
+    ),
+    Variant(
+        "0 / 0 for an empty text",
+        body(
+            "mean-of-tokens",
+            "real = mask[..., None]",
+            "return (hidden * real).sum(axis=1) / real.sum(axis=1)",
+        ),
+        {"test-mean-of-tokens": 0.5},
+        "NaN",
+    ),
+    Variant(
+        "a little added to the number divided by",
+        body(
+            "mean-of-tokens",
+            "real = mask[..., None]",
+            "return (hidden * real).sum(axis=1) / (real.sum(axis=1) + 0.01)",
+        ),
+        {"test-mean-of-tokens": 2},
+        "no mean is right, with fillers or without",
+    ),
+    Variant(
+        "fillers overwritten",
+        body(
+            "mean-of-tokens",
+            "hidden[~mask] = 0",
+            "return hidden.sum(axis=1) / np.maximum(mask.sum(axis=1), 1)[:, None]",
+        ),
+        {"test-mean-of-tokens": 0.5},
+        "the argument is changed",
+    ),
+    Variant(
+        "the first token",
+        body("mean-of-tokens", "return hidden[:, 0] * mask.any(axis=1)[:, None]"),
+        {"test-mean-of-tokens": 2},
+        "the pooling that BERT was pretrained with; not a mean",
+    ),
+    Variant(
+        "the largest numbers",
+        body(
+            "mean-of-tokens",
+            "found = np.where(mask[..., None], hidden, -np.inf).max(axis=1)",
+            "return np.where(mask.any(axis=1)[:, None], found, 0.0)",
+        ),
+        {"test-mean-of-tokens": 2},
+        "not a mean",
+    ),
+    Variant(
+        "fillers taken to stand at the end",
+        body(
+            "mean-of-tokens",
+            "means = [text[: real.sum()].mean(axis=0) if real.any() else 0 * text[0]",
+            "         for text, real in zip(hidden, mask)]",
+            "return np.array(means)",
+        ),
+        {"test-mean-of-tokens": 1.5},
+        "they may stand anywhere",
+    ),
+    Variant(
+        "one mean for the whole batch",
+        body(
+            "mean-of-tokens",
+            "means = [np.average(text, axis=0, weights=real) if real.any() else 0 * text[0]",
+            "         for text, real in zip(hidden, mask)]",
+            "return np.tile(np.mean(means, axis=0), (len(hidden), 1))",
+        ),
+        {"test-mean-of-tokens": 2.5},
+        "no text has its own, and an empty one gets the others'",
+    ),
+]
+
+NUMBER = "number = {name: int(name.split('.layers.')[1].split('.')[0]) for name in names if '.layers.' in name}"
+COUNT = "n = max(number.values()) + 1"
+LEVEL = "level = {name: number.get(name, -1 if 'embeddings' in name else n) for name in names}"
+
+RATES = [
+    Variant(
+        "the uppermost layer at the peak rate",
+        body(
+            "layer-rates",
+            NUMBER,
+            COUNT,
+            LEVEL,
+            "return {name: peak * decay ** max(n - 1 - level[name], 0) for name in names}",
+        ),
+        {"test-layer-rates": 1.5},
+        "the layers; the embeddings are one step below the lowest of them",
+    ),
+    Variant(
+        "the layers the wrong way round",
+        body(
+            "layer-rates",
+            NUMBER,
+            COUNT,
+            "steps = {name: number[name] + 1 if name in number else n + 1 if 'embed' in name else 0 for name in names}",
+            "return {name: peak * decay ** steps[name] for name in names}",
+        ),
+        {"test-layer-rates": 1},
+        "right with the layers turned round",
+    ),
+    Variant(
+        "divided, not multiplied",
+        body(
+            "layer-rates", NUMBER, COUNT, LEVEL, "return {name: peak / decay ** (n - level[name]) for name in names}"
+        ),
+        {"test-layer-rates": 1},
+        "right with the inverse of the decay",
+    ),
+    Variant(
+        "a step takes away, and does not multiply",
+        body(
+            "layer-rates",
+            NUMBER,
+            COUNT,
+            LEVEL,
+            "return {name: peak * (1 - (1 - decay) * (n - level[name])) for name in names}",
+        ),
+        {"test-layer-rates": 2},
+        "the layers, and the step to the embeddings; the order of the layers is right",
+    ),
+    Variant(
+        "the embeddings like the lowest layer",
+        body(
+            "layer-rates",
+            NUMBER,
+            COUNT,
+            "steps = {name: n - number[name] if name in number else n if 'embed' in name else 0 for name in names}",
+            "return {name: peak * decay ** steps[name] for name in names}",
+        ),
+        {"test-layer-rates": 0.5},
+        "the embeddings",
+    ),
+    Variant(
+        "the embeddings like the head",
+        body(
+            "layer-rates",
+            NUMBER,
+            COUNT,
+            "return {name: peak * decay ** (n - number.get(name, n)) for name in names}",
+        ),
+        {"test-layer-rates": 0.5},
+        "the embeddings",
+    ),
+    Variant(
+        "the head one step down",
+        body(
+            "layer-rates",
+            NUMBER,
+            COUNT,
+            LEVEL,
+            "return {name: peak * decay ** max(n - level[name], 1) for name in names}",
+        ),
+        {"test-layer-rates": 0.5},
+        "the head",
+    ),
+    Variant(
+        "the head forgotten",
+        body(
+            "layer-rates",
+            NUMBER,
+            COUNT,
+            LEVEL,
+            "return {name: peak * decay ** (n - level[name]) for name in names if level[name] < n}",
+        ),
+        {"test-layer-rates": 1},
+        "the head has no rate, which the test of the order sees as well",
+    ),
+    Variant(
+        "one digit of the number",
+        body(
+            "layer-rates",
+            "number = {name: int(name.split('.layers.')[1][0]) for name in names if '.layers.' in name}",
+            COUNT,
+            LEVEL,
+            "return {name: peak * decay ** (n - level[name]) for name in names}",
+        ),
+        {"test-layer-rates": 0.5},
+        "more than ten layers",
+    ),
+    Variant(
+        "always six layers",
+        body(
+            "layer-rates", NUMBER, "n = 6", LEVEL, "return {name: peak * decay ** (n - level[name]) for name in names}"
+        ),
+        {"test-layer-rates": 1.5},
+        "models of other sizes; the steps between the layers are right",
+    ),
+    Variant(
+        "the layers counted in the order of the names",
+        body(
+            "layer-rates",
+            "parts = list(dict.fromkeys(n.split('.layers.')[1].split('.')[0] for n in names if '.layers.' in n))",
+            "n = len(parts)",
+            "level = {}",
+            "for name in names:",
+            "    if '.layers.' in name:",
+            "        level[name] = parts.index(name.split('.layers.')[1].split('.')[0])",
+            "    else:",
+            "        level[name] = -1 if 'embeddings' in name else n",
+            "return {name: peak * decay ** (n - level[name]) for name in names}",
+        ),
+        {"test-layer-rates": 0.5},
+        "right if the names come from below",
+    ),
+    Variant(
+        "the peak forgotten",
+        body("layer-rates", NUMBER, COUNT, LEVEL, "return {name: decay ** (n - level[name]) for name in names}"),
+        {"test-layer-rates": 2.5},
+        "the layers, the head, and twice the peak",
+    ),
+]
+
+VARIANTS = TEXTS + MEANS + RATES

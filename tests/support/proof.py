@@ -1,0 +1,114 @@
+"""Prove the graders: every solution of every bank, with twenty seeds, and every generated change of the reference.
+
+    python -m tests.support.proof                              all assignments; one to twenty minutes each
+    python -m tests.support.proof attention-from-scratch       one of them
+
+What was found is written to tests/assignments/proofs.json, which the book shows. The tests of tests/assignments try a
+part of it anew each time, and ask for this command where the assignment or its bank has changed since.
+"""
+
+import hashlib
+import json
+import sys
+from typing import NamedTuple
+
+from tests.assignments.variants import Bank
+from tests.assignments.variants.banks import BANKS
+from tests.support.course import ROOT, maximum, reference_answers
+from tests.support.mutants import Mutant, mutants, own_part
+from tests.support.quick import QuickScorer, scores, source_of
+
+RECORD = ROOT / "tests" / "assignments" / "proofs.json"
+SEEDS = range(20)
+GRADERS = ("closed.py", "compare.py", "contain.py", "score.py", "tensors.py")
+OF_SOME = {"packed.py": "unpack"}  # what grades only those assignments that name it
+
+
+class Fate(NamedTuple):
+    """What became of a generated wrong solution."""
+
+    caught: bool
+    outside: dict[str, float]  # points lost in cells of other parts
+    whole: bool  # all points of its own part are lost
+
+
+def lost(scorer: QuickScorer, notebook) -> dict[str, float]:
+    """The points that an executed notebook lost, by graded cell; cells that lost none are left out."""
+    earned = scores(notebook)
+    return {name: of - earned[name] for name, of in maximum(scorer.graded).items() if earned[name] != of}
+
+
+def fate(scorer: QuickScorer, mutant: Mutant) -> Fate:
+    """Grade one change of the reference."""
+    own, of = own_part(scorer.graded)[mutant.cell], maximum(scorer.graded)
+    gone = lost(scorer, scorer.run({mutant.cell: mutant.source}))
+    outside = {cell: points for cell, points in gone.items() if cell not in own}
+    return Fate(bool(gone), outside, gone == {cell: of[cell] for cell in own})
+
+
+def fingerprint(bank: Bank) -> str:
+    """Sixteen letters that change where the assignment, its bank or what grades it does."""
+    source = [cell.source for cell in source_of(bank.assignment).cells]
+    files = [*GRADERS, *(name for name, word in OF_SOME.items() if any(word in cell for cell in source))]
+    graders = [(ROOT / "course_lib" / "grading" / name).read_text(encoding="utf-8") for name in files]
+    text = json.dumps([source, graders, repr(bank), mutants(reference_answers(source_of(bank.assignment)))])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def prove(bank: Bank, scorer: QuickScorer) -> dict:
+    """What the record keeps of one assignment.
+
+    Args:
+        bank: its solutions.
+        scorer: that of its notebook.
+    """
+    of = maximum(scorer.graded)
+    graded = [
+        {
+            "kind": kind, "name": variant.name, "price": sum(variant.loses.values()), "why": variant.why,
+            "lost": [sum(of.values()) - sum(earned.values()) for earned in scorer.by_seed(variant.cells, seeds)],
+        }
+        for kind, seeds in (("right", SEEDS), ("wrong", SEEDS), ("tricks", SEEDS[:1]))
+        for variant in getattr(bank, kind)
+    ]  # fmt: skip
+    made = mutants(reference_answers(source_of(bank.assignment)))
+    fates = {mutant[:2]: fate(scorer, mutant) for mutant in made if mutant[:2] not in bank.equivalent}
+    return {
+        "fingerprint": fingerprint(bank),
+        "points": sum(of.values()),
+        "solutions": graded,
+        "mutants": {
+            "made": len(made),
+            "equivalent": [[*key, reason] for key, reason in bank.equivalent.items()],
+            "caught": sum(found.caught for found in fates.values()),
+            "whole part": sum(found.whole for found in fates.values()),
+            "survived": [list(key) for key, found in fates.items() if not found.caught],
+            "charged outside": [[*key, found.outside] for key, found in fates.items() if found.outside],
+        },
+    }
+
+
+def main(names: list[str]) -> None:
+    """Prove these assignments, or all; write the record, and say what is wrong."""
+    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
+    for bank in BANKS:
+        if names and bank.assignment not in names:
+            continue
+        scorer = QuickScorer(source_of(bank.assignment), bank.modules)
+        found = record[bank.assignment] = prove(bank, scorer)
+        scorer.close()
+        changes = found["mutants"]
+        print(f"{bank.assignment}: {len(found['solutions'])} solutions, {changes['made']} changes of the reference")
+        for solution in found["solutions"]:
+            if set(solution["lost"]) != {solution["price"]}:
+                print(f"  {solution['name']}: loses {sorted(set(solution['lost']))}, should lose {solution['price']}")
+        print(f"  caught {changes['caught']}, of them {changes['whole part']} with the whole part lost")
+        for kind in ("survived", "charged outside"):
+            for entry in changes[kind]:
+                print(f"  {kind}: {entry}")
+    record = {bank.assignment: record[bank.assignment] for bank in BANKS if bank.assignment in record}
+    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
