@@ -887,6 +887,60 @@ def four_tasks() -> Diagram:
     return d
 
 
+@drawn
+def bert_family() -> Diagram:
+    d = Diagram(
+        520, 386,
+        "BERT and three relatives, from tokens up to what a classifier reads; in red what differs. RoBERTa's positions "
+        "begin at 2, without segments. DistilBERT has six layers for twelve, no segments and no pooler. ALBERT has "
+        "narrow tables that a matrix widens, and runs one layer twelve times.",
+    )  # fmt: skip
+    columns = (
+        ("BERT", "pooler", 12, (("token", "(30522, 768)"), ("position", "from 0"), ("segment", "0 or 1"))),
+        ("RoBERTa", "dense", 12, (("token", "(50265, 768)"), ("position", "from 2"), None)),
+        ("DistilBERT", "dense", 6, (("token", "(30522, 768)"), ("position", "from 0"), None)),
+        ("ALBERT", "pooler", 1, (("token", "(30000, 128)"), ("position", "from 0"), ("segment", "0 or 1"))),
+    )
+    left, step, wide, top, high = 4, 130, 122, 76, 118
+    for i, (title, head, layers, tables) in enumerate(columns):
+        x = left + step * i
+        middle = x + wide / 2
+        d.text(middle, 14, title, bold=True)
+        read = d.box(x + 16, 34, wide - 32, 28, head, colour="warn" if head == "dense" else "plain", learned=True)
+        d.arrow((middle, top), read.bottom)
+        colour = "plain" if layers == 12 else "warn"
+        every = 12 // layers
+        for j in range(0, 12, every) if layers > 1 else ():
+            d.box(x + 22, top + 10 * j, wide - 44, 8, colour=colour, learned=True)
+        if layers == 1:
+            layer = d.box(x + 22, top + 43, wide - 44, 32, "layer", colour=colour, learned=True)
+            right, low, up = layer.x + layer.width, layer.y + 26, layer.y + 6
+            d.curve(
+                f"M {right} {up} C {right + 24} {up - 14}, {right + 24} {low + 14}, {right + 3} {low}",
+                colour,
+                head=True,
+            )
+            d.curve(f"M {middle} {top + high} L {middle} {layer.y + 34}")
+            d.curve(f"M {middle} {layer.y - 1} L {middle} {top}")
+        d.text(middle, top + high + 10, "one, 12 times" if layers == 1 else f"{layers} layers", 13)
+        narrow = title == "ALBERT"
+        if narrow:
+            d.box(x + 16, 217, wide - 32, 23, "", "(128, 768)", colour="warn", learned=True)
+        d.arrow((middle, 248), (middle, 241 if narrow else 216))
+        for k, table in enumerate(tables):
+            y = 250 + 40 * k
+            if table is None:
+                d.box(x + 6, y, wide - 12, 36, "no segments", dashed=True, colour="warn", size=13)
+                continue
+            differs = narrow and k == 0 or title == "RoBERTa" and k == 1
+            inset = 16 if narrow else 6
+            d.box(
+                x + inset, y, wide - 2 * inset, 36, *table, colour="warn" if differs else "plain", learned=True, size=13
+            )
+        d.text(middle, 376, "T tokens", 12.5, muted=True)
+    return d
+
+
 def main() -> None:
     """Write every diagram."""
     FOLDER.mkdir(exist_ok=True)

@@ -5,12 +5,28 @@ import torch
 from scipy.optimize import minimize_scalar
 from scipy.stats import t
 
+from course_lib.evaluation.classification import accuracy
 from course_lib.evaluation.estimate import Estimate
 
 
 def nll(logits, labels) -> float:
     """The mean negative log-likelihood of the labels, nats."""
     return torch.nn.functional.cross_entropy(torch.tensor(logits).double(), torch.tensor(labels)).item()
+
+
+def scored(logits, labels) -> dict:
+    """What is recorded of the test texts: accuracy with its interval, loss, and which of them were right."""
+    answers = logits.argmax(-1)
+    return {
+        "accuracy": [round(x, 4) for x in accuracy(answers, labels)],
+        "test_nll": round(nll(logits, labels), 4),
+        "right": np.packbits(answers == labels).tobytes().hex(),
+    }
+
+
+def unpacked(right: str, size: int) -> np.ndarray:
+    """Which texts a recorded run was right on, boolean (size,)."""
+    return np.unpackbits(np.frombuffer(bytes.fromhex(right), np.uint8)).astype(bool)[:size]
 
 
 def temperature(logits, labels) -> float:

@@ -10,7 +10,7 @@ import torch
 from course_lib.batches.masked import MaskedBatches, Masking
 from course_lib.batches.next_sentence import PretrainingBatches, encode_documents
 from course_lib.batches.windows import windows
-from course_lib.data import pretraining_texts, reviews
+from course_lib.data import pretraining_texts, reviews, wikitext
 from course_lib.evaluation.blank_baselines import NeighbourModel
 from course_lib.models.bert import BertConfig
 from course_lib.models.bert_start import bert_start
@@ -64,9 +64,15 @@ def tomatoes() -> reviews.Split:
 
 
 def texts_of(corpus: str) -> tuple:
-    """Training, tuning and held-out texts."""
+    """Training, tuning and held-out texts.
+
+    `reviews` are those of IMDb and Rotten Tomatoes that no fine-tuned model is tested on. `free` are the articles of
+    WikiText-2, whose licence lets a model that read them be passed on: its training, validation and test part.
+    """
+    if corpus == "free":
+        return tuple(["\n".join(article.paragraphs) for article in wikitext.load(part)] for part in wikitext.PARTS)
     if corpus != "reviews":
-        raise ValueError(f"there is no corpus {corpus!r}")
+        raise ValueError(f"there is no corpus {corpus!r}; there are reviews and free")
     texts = pretraining_texts.load(tomatoes().held_out.texts).texts
     texts = texts[np.random.default_rng(0).permutation(len(texts))]
     return np.split(texts, [-N_TUNING - N_HELD_OUT, -N_HELD_OUT])
@@ -130,9 +136,7 @@ def part_of(state: dict, model) -> dict:
     return {name: state[name] for name in get_state(model)}
 
 
-def trained(
-    model, batches, objective, validation, run, peak: float, folder=None, every=None, warmup=None, looked=None
-):
+def trained(model, batches, objective, validation, run, peak: float, folder=None, every=None, warmup=None, looked=None):
     """Train a model in place by the recipe's schedule; a training that was stopped goes on from its folder.
 
     `looked` is called with the step before each update.

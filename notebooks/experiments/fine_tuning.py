@@ -36,8 +36,8 @@ from course_lib.torch.training import loop, objectives
 from course_lib.torch.training.classifier import embed, predict
 from course_lib.torch.training.optimizers import adamw
 from course_lib.training.schedules import warmup_then_linear_decay
-from notebooks.experiments._classified import across, calibration, nll, temperature  # noqa: F401 (the lecture's)
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments._classified import across, calibration, nll, scored, temperature, unpacked  # noqa: F401 (the lecture's)
+from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
 
 POOL, VALIDATION = 4000, 1000  # reviews to learn from and to choose by
 TEST = {"rotten-tomatoes": 3000, "imdb": 1000}  # to report on
@@ -110,6 +110,7 @@ RUNS = table(
         *told("mean", 250),
         *trials("trainer", 2000, *THREE),
         *told("trainer"),
+        *told("mean", 4000),
     ]
 )
 
@@ -119,11 +120,9 @@ def chosen(run: Run, record: Record) -> Run:
     if run.is_trial or run.arm in COUNTED:
         return run
     tried = [trial for trial in RUNS.values() if trial.is_trial and trial.point == source(run).point]
-    recorded = record.read()
-    if missing := [trial.name for trial in tried if trial.name not in recorded]:
-        raise Waiting(f"its rate is chosen from trials; run first {', '.join(missing)}")
-    best = max(tried, key=lambda trial: (recorded[trial.name]["validation"], -recorded[trial.name]["nll"]))
-    return run._replace(epochs=best.epochs, lr=best.lr)
+    found = of_trials((trial.name for trial in tried), record)
+    best = max(found.values(), key=lambda figures: (figures["validation"], -figures["nll"]))
+    return run._replace(epochs=best["epochs"], lr=best["lr"])
 
 
 def source(run: Run) -> Run:
@@ -144,15 +143,12 @@ def measure(run: Run, record: Record) -> dict:
     figures |= {"validation": round(accuracy(logits[0].argmax(-1), parts[0].labels).value, 4)}
     figures |= {"nll": round(nll(logits[0], parts[0].labels), 4)}
     if not trial:
-        answers, labels = logits[1].argmax(-1), data.test.labels
-        figures |= {
-            "accuracy": [round(x, 4) for x in accuracy(answers, labels)],
-            "test_nll": round(nll(logits[1], labels), 4),
+        labels = data.test.labels
+        figures |= scored(logits[1], labels) | {
             "calibration": calibration(logits[1], labels),
             "temperature": (heat := round(temperature(logits[0], parts[0].labels), 3)),
             "cooled_nll": round(nll(logits[1] / heat, labels), 4),
             "cooled": calibration(logits[1] / heat, labels),
-            "right": np.packbits(answers == labels).tobytes().hex(),
         }
     return figures | {"seconds": round(time.process_time() - begin, 1), "version": version("torch")}
 
@@ -293,9 +289,7 @@ def cut(ids, run: Run):
 
 def rights(figures: dict) -> np.ndarray:
     """Which test sentences a recorded run was right on, boolean (N,)."""
-    return np.unpackbits(np.frombuffer(bytes.fromhex(figures["right"]), np.uint8)).astype(bool)[
-        : TEST[figures["corpus"]]
-    ]
+    return unpacked(figures["right"], TEST[figures["corpus"]])
 
 
 EXPERIMENT = Experiment(__doc__, RUNS, measure, Record.of(__file__), "frozen")

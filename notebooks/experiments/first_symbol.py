@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import course_lib.torch as in_torch
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
 from notebooks.experiments.recurrence import BATCH, CELLS, LEARNED, N_SYMBOLS, TEST, VALIDATION, Reader
 
 RECORD = Record.of(__file__)
@@ -144,10 +144,8 @@ def measure(run: Run, record: Record) -> dict:
 
 def chosen(run: Run, record: Record) -> float:
     """The rate whose trials were best on the validation sequences; Waiting as long as there are trials to be made."""
-    recorded = record.read()
     trials = {rate: [run._replace(rate=rate, seed=seed).name for seed in TRIAL_SEEDS] for rate in RATES}
-    if missing := [name for names in trials.values() for name in names if name not in recorded]:
-        raise Waiting(f"its rate is chosen from trials; run first {', '.join(missing)}")
+    recorded = of_trials((name for names in trials.values() for name in names), record)
 
     def merit(rate):
         accuracies, updates = ([recorded[name][kind] for name in trials[rate]] for kind in ("accuracy", "updates"))

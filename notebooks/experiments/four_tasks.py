@@ -43,7 +43,7 @@ from course_lib.torch.training.classifier import embed
 from course_lib.torch.training.freezing import freeze
 from course_lib.torch.training.optimizers import adamw
 from course_lib.training.schedules import warmup_then_linear_decay
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.harness import Experiment, Record, main, name_of, of_trials, table
 
 RATES = {
     "names": {"frozen": (1e-3, 3e-3, 1e-2), "lora": (1e-3, 2e-3, 4e-3)},
@@ -76,7 +76,7 @@ class Run(NamedTuple):
     @property
     def name(self) -> str:
         """What the record calls this run."""
-        return " ".join(str(value) for value in self if value is not None)
+        return name_of(self)
 
     @property
     def seconds(self) -> float:
@@ -120,10 +120,8 @@ def chosen(run: Run, record: Record) -> tuple[float, int | None]:
     if run.is_trial:
         return run.rate, run.layer
     trials = [trial for trial in RUNS.values() if trial.is_trial and (trial.task, trial.arm) == (run.task, run.arm)]
-    recorded = record.read()
-    if missing := [trial.name for trial in trials if trial.name not in recorded]:
-        raise Waiting(f"its rate is chosen from trials; run first {', '.join(missing)}")
-    best = max((recorded[trial.name] for trial in trials), key=lambda found: found["validation"])
+    found = of_trials((trial.name for trial in trials), record)
+    best = max(found.values(), key=lambda figures: figures["validation"])
     return best["rate"], best["layer"]
 
 

@@ -126,6 +126,19 @@ def table(runs: Iterable[Any]) -> dict[str, Any]:
     return named
 
 
+def name_of(run: tuple) -> str:
+    """The settings of a run that are not None, a word each: a name that says what distinguishes it."""
+    return " ".join(str(value) for value in run if value is not None)
+
+
+def of_trials(names: Iterable[str], record: Record) -> dict[str, dict]:
+    """The figures of the trials that a run's settings are chosen by; Waiting as long as one of them is lacking."""
+    names, recorded = list(names), record.read()
+    if missing := [name for name in names if name not in recorded]:
+        raise Waiting(f"its settings are chosen by trials; run first {', '.join(missing)}")
+    return {name: recorded[name] for name in names}
+
+
 def run(experiment: Experiment, names: Iterable[str], again: bool = False) -> list[str]:
     """Make those of the named runs that the record lacks, or all of them again; return those that failed.
 

@@ -24,7 +24,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
 
 LETTERS, LENGTH, D_MODEL, HEADS, D_FF, LAYERS = 12, 8, 64, 4, 128, 2
 UPDATES, BATCH, WARMUP, ENOUGH = 3000, 32, 100, 0.9
@@ -199,10 +199,7 @@ def measure(run: Run, record: Record) -> dict:
 def chosen(lacking: str, record: Record) -> float:
     """The peak of the arm's best trial."""
     trials = [trial for trial in TRIALS if trial.lacking == lacking]
-    recorded = record.read()
-    if missing := [trial.name for trial in trials if trial.name not in recorded]:
-        raise Waiting(f"the peak is chosen from trials that are lacking: {', '.join(missing)}")
-    found = {trial.peak: recorded[trial.name] for trial in trials}
+    found = {figures["peak"]: figures for figures in of_trials((trial.name for trial in trials), record).values()}
     return min(found, key=lambda peak: (found[peak]["updates"] or math.inf, found[peak]["loss"]))
 
 

@@ -37,7 +37,7 @@ from course_lib.torch import (
     attention,
     rotary,
 )
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.harness import Experiment, Record, Waiting, main, of_trials, table
 
 D_MODEL, N_HEADS, BATCH = 32, 4, 32
 LETTERS, BACK, TRAINED, LONGEST, FAR = 8, 3, 16, 64, 8
@@ -121,12 +121,9 @@ def measure(run: Run, record: Record) -> dict:
 
 def chosen(run: Run, record: Record) -> float:
     """The peak of the trial with the lowest validation loss; Waiting as long as there are trials to be made."""
-    recorded = record.read()
     kind = "rotary" if run.kind == "rotary-slow" else run.kind
     trials = [trial for trial in TRIALS if (trial.task, trial.kind) == (run.task, kind)]
-    if missing := [trial.name for trial in trials if trial.name not in recorded]:
-        raise Waiting(f"its learning rate is chosen from trials; run first {', '.join(missing)}")
-    return min(trials, key=lambda trial: recorded[trial.name]["nll"]).peak
+    return min(of_trials((trial.name for trial in trials), record).values(), key=lambda figures: figures["nll"])["peak"]
 
 
 def slowed(model: nn.Module, data, run: Run, record: Record) -> dict:

@@ -26,7 +26,7 @@ from course_lib.models.bert_start import bert_start
 from course_lib.training.schedules import warmup_then_linear_decay
 from notebooks.experiments import _pretraining as recipe
 from notebooks.experiments import pretrain_bert
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.harness import Experiment, Record, Waiting, main, of_trials, table
 
 CORPUS, BATCH, LONGEST, N_VALIDATION = "reviews", 32, 64, 1000
 EPOCHS = {2000: 6, 250: 12}
@@ -76,11 +76,8 @@ RUNS = table(
 
 def chosen(run: Run, record: Record) -> float:
     """The rate whose trial has the best validation accuracy; Waiting if one was not made."""
-    recorded = record.read()
-    trials = [trial.name for trial in TRIALS if trial[:2] == run[:2]]
-    if lacking := [name for name in trials if name not in recorded]:
-        raise Waiting(f"run first {', '.join(lacking)}")
-    return recorded[max(trials, key=lambda name: recorded[name]["validation"])]["peak"]
+    found = of_trials((trial.name for trial in TRIALS if trial[:2] == run[:2]), record)
+    return max(found.values(), key=lambda figures: figures["validation"])["peak"]
 
 
 def parts(labels: int) -> tuple[reviews.Reviews, reviews.Reviews, reviews.Reviews]:

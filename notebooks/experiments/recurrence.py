@@ -24,7 +24,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import course_lib.torch as in_torch
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
 
 RECORD = Record.of(__file__)
 
@@ -146,10 +146,7 @@ def start_gradient(model: Reader, run: Run) -> float:
 def chosen(run: Run, record: Record) -> float:
     """The rate of the best trial; Waiting as long as there are trials to be made."""
     trials = [run._replace(rate=rate, seed=TRIAL_SEED).name for rate in RATES]
-    recorded = record.read()
-    if missing := [name for name in trials if name not in recorded]:
-        raise Waiting(f"its rate is chosen from trials; run first {', '.join(missing)}")
-    return max((recorded[name] for name in trials), key=merit)["rate"]
+    return max(of_trials(trials, record).values(), key=merit)["rate"]
 
 
 def merit(figures: dict) -> tuple[float, int]:

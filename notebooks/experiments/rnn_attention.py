@@ -30,11 +30,12 @@ from course_lib.batches.pairs import EncodedPairs, PairBatches, encode_pairs
 from course_lib.checkpoints.weights import write_checkpoint
 from course_lib.data import sentence_pairs
 from course_lib.decoding.search import greedy
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.padding import padded
 from course_lib.training.history import History
 from course_lib.training.schedules import warmup_then_inverse_root
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
 
 RECORD = Record.of(__file__)
 
@@ -79,7 +80,7 @@ class Run(NamedTuple):
 
     @property
     def settings(self) -> dict:
-        """The arguments of `Seq2Seq`."""
+        """The arguments of a `Seq2SeqConfig`."""
         sizes = {"source_vocab": VOCABULARY, "target_vocab": VOCABULARY, "d_model": 64, "d_hidden": self.d_hidden}
         return sizes | {"cell": "gru", "score": self.score, "order": self.order}
 
@@ -114,8 +115,9 @@ def measure(run: Run, record: Record) -> dict:
     training = importlib.import_module(f"course_lib.{run.framework}.training.translation")
     peak, tokens = (run.peak, run.tokens) if run.is_trial else chosen(trials_of(run), record)
     torch.manual_seed(run.seed)
-    model = library.Seq2Seq(**run.settings)
-    library.set_state(model, in_torch.get_state(in_torch.Seq2Seq(**run.settings)))  # the same start in both frameworks
+    config = Seq2SeqConfig(**run.settings)
+    model = library.Seq2Seq(config)
+    library.set_state(model, in_torch.get_state(in_torch.Seq2Seq(config)))  # the same start in both frameworks
     batches = PairBatches(data.train.sources, data.train.targets, tokens, seed=run.seed)
     history = training.train(
         model,
@@ -180,10 +182,7 @@ def vocabulary(language: str, texts) -> BytePairEncoding:
 
 def chosen(trials: list, record: Record) -> tuple[float, int]:
     """Peak and tokens of the trial with the lowest validation loss; Waiting as long as there are trials to be made."""
-    recorded = record.read()
-    if missing := [trial.name for trial in trials if trial.name not in recorded]:
-        raise Waiting(f"its rate and batches are chosen from trials; run first {', '.join(missing)}")
-    best = min((recorded[trial.name] for trial in trials), key=lambda trial: trial["nll"])
+    best = min(of_trials((trial.name for trial in trials), record).values(), key=lambda figures: figures["nll"])
     return best["peak"], best["tokens"]
 
 

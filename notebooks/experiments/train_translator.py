@@ -28,9 +28,10 @@ import torch
 from course_lib.batches.pairs import PairBatches, encode_pairs
 from course_lib.data import sentence_pairs
 from course_lib.data.sentence_pairs import words
-from course_lib.decoding.translator import SHIPPED, Translator, save_translator
+from course_lib.decoding.translator import Translator, save_translator
 from course_lib.evaluation.bleu import bleu, by_length, chrf
 from course_lib.models.transformer import TransformerConfig
+from course_lib.pretrained import SHIPPED
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.torch import Transformer, fused_attention, get_state, load_translator
 from course_lib.torch.training.translation import train

@@ -28,7 +28,7 @@ from course_lib.torch.training.optimizers import adam
 from course_lib.torch.training.translation import evaluate
 from course_lib.training.teacher_forcing import teacher_forcing
 from notebooks.experiments import rnn_attention as rnns
-from notebooks.experiments.harness import Experiment, Record, Waiting, main, table
+from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
 
 SIZES = {"d_model": 64, "n_layers": 4, "n_heads": 4, "d_ff": 256, "max_len": 128, "dropout": 0.0}
 PEAKS = (3e-4, 1e-3, 3e-3, 1e-2)
@@ -75,10 +75,8 @@ def peak_of(run: Run, record: Record) -> float:
     """That of a trial, or the best of the arm's trials; Waiting as long as there are trials to be made."""
     if run.is_trial:
         return run.peak
-    trials, recorded = [trial for trial in TRIALS if trial.arm == run.arm], record.read()
-    if missing := [trial.name for trial in trials if trial.name not in recorded]:
-        raise Waiting(f"its rate is chosen from trials; run first {', '.join(missing)}")
-    return min((recorded[trial.name] for trial in trials), key=lambda trial: trial["nll"])["peak"]
+    found = of_trials((trial.name for trial in TRIALS if trial.arm == run.arm), record)
+    return min(found.values(), key=lambda figures: figures["nll"])["peak"]
 
 
 def rate(step: int, peak: float, warm_up: bool) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from notebooks.experiments.harness import Record, Waiting, duration, main, table
+from notebooks.experiments.harness import Record, Waiting, duration, main, name_of, of_trials, table
 from tests.support import toy_experiment
 from tests.support.toy_experiment import RUNS, Toy, toy, wait_for
 
@@ -237,3 +237,16 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path):
 
 def test_the_record_of_a_script_stands_in_a_folder_beside_it():
     assert Record.of("/somewhere/ablations.py").file == Path("/somewhere/recorded/ablations.json")
+
+
+def test_trials_choose_when_all_of_them_are_recorded(tmp_path):
+    record = Record(tmp_path / "toy.json")
+    for name, product in (("one-0", 10), ("two-0", 20), ("three-0", 30)):
+        record.add(name, {"product": product})
+    assert of_trials(("three-0", "one-0"), record) == {"three-0": {"product": 30}, "one-0": {"product": 10}}
+    with pytest.raises(Waiting, match="chosen by trials; run first two-1, three-1$"):
+        of_trials(["two-1", "one-0", "three-1"], record)
+
+
+def test_a_name_says_what_was_set():
+    assert name_of(("frozen", None, 0.5, 0)) == "frozen 0.5 0"

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from course_lib.checkpoints.weights import read_checkpoint
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import Seq2Seq, get_state
 from notebooks.experiments import (
     ablations,
     exact_search,
+    family,
     fine_tuning,
     first_symbol,
     four_tasks,
@@ -51,6 +53,7 @@ MODULES = [
     warm_up,
     positions,
     four_tasks,
+    family,
     pretraining,
     pretrain_bert,
     pretraining_pays,
@@ -193,7 +196,7 @@ def test_the_weights_that_are_kept_are_those_of_their_runs():
     for run in runs:
         settings, weights = read_checkpoint(folder / run.label)
         assert settings == run.settings
-        shapes = {name: value.shape for name, value in get_state(Seq2Seq(**settings)).items()}
+        shapes = {name: value.shape for name, value in get_state(Seq2Seq(Seq2SeqConfig(**settings))).items()}
         assert {name: value.shape for name, value in weights.items()} == shapes
         assert {value.dtype for value in weights.values()} == {np.dtype(np.float16)}
 

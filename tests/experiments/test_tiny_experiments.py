@@ -9,12 +9,14 @@ import pytest
 import torch
 
 from course_lib.checkpoints.weights import read_checkpoint
-from course_lib.data import conll, paraphrases, reviews, sentence_pairs
+from course_lib.data import conll, paraphrases, pretraining_texts, reviews, sentence_pairs
 from course_lib.torch import get_state, load_translator
+from course_lib.torch.training.precision import bfloat16_is_faster
 from notebooks.experiments import (
     _pretraining,
     ablations,
     exact_search,
+    family,
     fine_tuning,
     first_symbol,
     four_tasks,
@@ -31,6 +33,14 @@ from notebooks.experiments import (
     warm_up,
 )
 from notebooks.experiments.harness import Record, main
+
+
+@pytest.fixture(autouse=True)
+def no_emulated_bfloat16(monkeypatch):
+    """Train in float32 on a processor that emulates bfloat16: there it takes minutes, and says nothing more."""
+    if not bfloat16_is_faster("cpu"):
+        autocast = torch.autocast
+        monkeypatch.setattr(torch, "autocast", lambda *_, **__: autocast("cpu", enabled=False))
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +245,65 @@ def test_the_temperature_of_a_model_that_is_three_times_too_sure_is_three():
     assert fine_tuning.temperature(3 * logits, labels) == pytest.approx(3, rel=0.1)
 
 
+@pytest.fixture
+def few_of_each(few_sentences, monkeypatch):
+    """The reviews of a fine-tuning and of its teacher cut to some dozens."""
+    reviews_of_films = reviews.load("imdb").texts[:90]
+    allowed = pretraining_texts.PretrainingTexts(reviews_of_films[30:], 0, 30, 0, 0)
+    monkeypatch.setattr(pretraining_texts, "load", lambda held_out, **more: allowed)
+    monkeypatch.setattr(family, "LABELLED", 32)
+    monkeypatch.setattr(family, "MORE", 40)
+    monkeypatch.setattr(family, "TAUGHT", family.TAUGHT._replace(examples=32))
+    return reviews_of_films
+
+
+def test_a_family(few_of_each, tmp_path):
+    """A teacher's words are kept, and its students learn from them by the passes and the rate of their best trial."""
+    words = ["teacher", "TF-IDF", "small ALBERT", "small DistilBERT", "small BERT, more classes", "cut MiniLM, labels"]
+    found = made(family, tmp_path, *words)
+    before = family.EXPERIMENT.record.read()
+    assert all(figures.keys() == before[name].keys() for name, figures in found.items())
+    said = family.kept(Record(tmp_path / "tiny.json"))
+    assert said.logits.shape == (72, 2) and len(said.texts) == 40
+    assert all(any(text in review for review in few_of_each[30:]) for text in said.texts)
+    for arm in ("small ALBERT, more said", "cut MiniLM, labels"):
+        trials = [figures for figures in found.values() if figures["arm"] == arm and figures["seed"] == 0]
+        best = max(trials, key=lambda figures: (figures["validation"], -figures["nll"]))
+        told = [found[f"{arm} {seed}"] for seed in family.SEEDS]
+        assert {(figures["epochs"], figures["rate"]) for figures in told} == {(best["epochs"], best["rate"])}
+        right = family.unpacked(told[0]["right"], 16)
+        assert right.mean() == pytest.approx(told[0]["accuracy"][0], abs=1e-4)
+
+
+def test_students_wait_for_their_teacher(few_of_each, tmp_path, capsys):
+    experiment = replace(family.EXPERIMENT, record=Record(tmp_path / "tiny.json"))
+    assert main(experiment, family.__file__, ["small BERT, said 2 0.001 0"]) == 1
+    assert "run first teacher" in capsys.readouterr().err
+
+
+def test_students_learn_what_their_arm_says(few_of_each, monkeypatch):
+    """From all texts or from the labelled ones; from labels, from the teacher's classes, or from neither."""
+    learned = {}
+    monkeypatch.setattr(family, "fit", lambda model, batches, objective, run: learned.update({run.arm: batches}))
+    own = family.labelled()
+    logits = np.tile(np.array([[1, 0]], dtype=np.float32), (72, 1))
+    said = family.Kept([], [np.array([101, 2000 + i, 102]) for i in range(40)], logits)
+    for arm in family.ARMS:
+        family.student(family.Run(arm, 1, 1e-3, 0), said)
+    labels = {arm: np.concatenate([batch.labels for batch in batches]) for arm, batches in learned.items()}
+    for arm, found in labels.items():
+        assert len(found) == (72 if "more" in arm else 32), arm
+        assert set(found) == ({0} if "classes" in arm else {-100} if "said" in arm else {0, 1}), arm
+    assert sorted(labels["small BERT, labels"]) == sorted(own.labels)
+
+
+def test_a_remembered_teacher_finds_texts_by_their_ids():
+    teacher = family.Remembered([np.array([5, 6]), np.array([7])], np.array([[1.0, 2.0], [3.0, 4.0]]))
+    assert torch.equal(teacher(torch.tensor([[7, 0], [5, 6]])).logits, torch.tensor([[3.0, 4.0], [1.0, 2.0]]).double())
+    with pytest.raises(KeyError):
+        teacher(torch.tensor([[6, 5]]))
+
+
 @pytest.mark.parametrize(("arm", "cut"), [("first", "first"), ("first", "both"), ("counts", "both")])
 def test_a_long_review(tmp_path, monkeypatch, arm, cut):
     run = long_reviews.Run(16, cut, examples=20, arm=arm)
@@ -348,9 +417,10 @@ def few_reviews(monkeypatch, tmp_path):
 
 
 def test_a_bert_from_nothing_and_whether_it_pays(few_reviews, tmp_path, monkeypatch):
-    runs = {name: run._replace(updates=2) for name, run in pretrain_bert.RUNS.items()}
+    runs = {name: run._replace(updates=2) for name, run in pretrain_bert.RUNS.items() if run.seed == 0}
     monkeypatch.setattr(pretrain_bert, "RUNS", runs)
     monkeypatch.setattr(pretrain_bert, "EXPERIMENT", replace(pretrain_bert.EXPERIMENT, runs=runs))
+    monkeypatch.setattr(pretrain_bert, "SHIPPED", tmp_path / "shipped")
     found = made(pretrain_bert, tmp_path, *runs)
     before = pretrain_bert.Record.of(pretrain_bert.__file__).read()
     assert all(figures.keys() == before[name].keys() for name, figures in found.items())
@@ -360,6 +430,9 @@ def test_a_bert_from_nothing_and_whether_it_pays(few_reviews, tmp_path, monkeypa
     assert abs(blanks["curve"][0][2] - blanks["unigram"]) < 0.5
     words = found["reviews words 0"]
     assert words["loss, tokens"]["all"] == blanks["loss"] and words["neighbours, tokens"]["all"] == blanks["neighbours"]
+    _, weights = read_checkpoint(tmp_path / "shipped" / pretrain_bert.NAME)
+    assert {value.dtype for value in weights.values()} == {np.dtype(np.float16)}
+    assert abs(found["free shipped 0"]["loss"] - found["free blanks 0"]["loss"]) < 1e-2
     monkeypatch.setattr(pretraining_pays, "PRETRAINED", Record(tmp_path / "tiny.json"))
     monkeypatch.setattr(pretraining_pays, "EPOCHS", {250: 1})
     monkeypatch.setattr(_pretraining, "N_TESTED", 1020)

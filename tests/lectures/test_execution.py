@@ -1,7 +1,8 @@
 """The committed outputs of every lecture come out again, cell by cell, under nbval.
 
 Each lecture runs in a pytest of its own, so that neither its kernel nor nbval's collector meets the rest of the
-suite. Cells tagged `nbval-ignore-output` are not compared; they assert a band themselves.
+suite. Cells tagged `nbval-ignore-output` are not compared; they assert a band themselves. Those tagged `nbval-skip`
+are not run: what they assert of the clock holds on a quiet machine, and `make notebooks` runs them there.
 """
 
 import os
