@@ -14,9 +14,9 @@ from tests.support.toys import FILES
 
 @pytest.fixture(autouse=True)
 def only_toy(toy):
-    """The command line sees the toy data set and those without a wheel."""
+    """The command line sees the toy data set and those that only the canonical source has."""
     everything = dict(REGISTRY)
-    for name in [name for name, entry in REGISTRY.items() if entry.wheel and name != "toy"]:
+    for name in [name for name, entry in REGISTRY.items() if entry.sources("pypi") and name != "toy"]:
         del REGISTRY[name]
     yield
     REGISTRY.clear()  # in its old order again, which a put-back entry would not have

