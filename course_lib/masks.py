@@ -3,7 +3,7 @@
 Every mask broadcasts to (B, H, T, S): batch, heads, queries, keys. PyTorch's own `nn.MultiheadAttention`
 uses the opposite sign (True = hidden), so convert with `~` at that border and nowhere else.
 
-These are the functions for NumPy; `course_lib.torch` and `course_lib.tensorflow` have the same three for their tensors.
+These are the functions for NumPy; `course_lib.torch` and `course_lib.tensorflow` have the first two for their tensors.
 """
 
 import numpy as np

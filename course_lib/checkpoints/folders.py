@@ -5,8 +5,7 @@ What a model is does not depend on it, so a `Family` is told which of these func
 
 from pathlib import Path
 
-# the translators that come with the library, a folder each; a README beside the weights says how they were made
-SHIPPED = Path(__file__).parent.parent / "pretrained"
+from course_lib.pretrained import SHIPPED
 
 
 def find_checkpoint(name_or_folder: str | Path, source: str | None = None) -> Path:
@@ -32,10 +31,11 @@ def find_translator(name_or_folder: str | Path, source: str | None = None) -> Pa
     ValueError : no such source.
     FileNotFoundError : a folder that is no translator, but has the name of one that ships.
     """
-    from course_lib.data.registry import UnknownNameError, source_or_default  # here: until then NumPy is enough
+    from course_lib.data.registry import UnknownNameError, checkpoints, source_or_default  # here, as above
 
     source_or_default(source)  # what ships has one source, but a word that is none is a mistake here, too
-    shipped = {path.parent.name: path.parent for path in SHIPPED.glob("*/config.json")}
+    found = (path.parent for path in SHIPPED.glob("*/config.json"))
+    shipped = {folder.name: folder for folder in found if folder.name not in checkpoints()}
     folder = Path(name_or_folder)
     if not folder.is_dir():
         folder = shipped.get(str(name_or_folder), folder)

@@ -12,7 +12,18 @@ from course_lib.checkpoints.weights import match, read_checkpoint, with_ties, wi
 from course_lib.errors import CheckpointError, UnsupportedConfigError
 
 # fields of configurations that shapes or names of weights depend on
-_SIZES = ("vocab_size", "d_model", "n_layers", "d_ff", "max_len", "n_segments", "d_embedding", "n_groups")
+_SIZES = (
+    "vocab_size",
+    "d_model",
+    "n_layers",
+    "d_ff",
+    "max_len",
+    "n_segments",
+    "d_embedding",
+    "n_groups",
+    "source_vocab",
+)
+_SIZES += ("target_vocab", "d_hidden", "cell", "score", "order")
 
 
 class Family(NamedTuple):
@@ -48,8 +59,8 @@ class Pretrained:
 
         Parameters
         ----------
-        name_or_folder : a folder with config.json and model.safetensors, or a name: of the data registry for a BERT,
-            of a translator that ships for a Transformer
+        name_or_folder : a folder with config.json and model.safetensors, or a name: of the data registry for a BERT
+            or a GPT, of a translator that ships for a Transformer or a Seq2Seq
         new : first parts of the parameters that shall keep their fresh values, whether the checkpoint has them or
             not, such as ["classifier"] before fine-tuning, or ["pooler", "classifier"]
         attention : the attention function; the framework's plain `attention` when None
@@ -146,7 +157,7 @@ def _grown(state: dict, model, prefix: str, saved) -> dict:
 def _sizes(saved, changes: dict) -> str:
     """What to say of sizes that were changed, which weights have not followed."""
     sizes = {name: getattr(saved, name) for name in changes if name in _SIZES}
-    sizes = [f"{name}={size}" for name, size in sizes.items() if changes[name] < size or name != "vocab_size"]
+    sizes = [f"{name}={size}" for name, size in sizes.items() if name != "vocab_size" or changes[name] < size]
     if not sizes:
         return ""
     return (

@@ -71,7 +71,8 @@ def _verify(options: argparse.Namespace) -> int:
         for problem in problems:
             print(f"    {problem}")
         if problems:
-            print(f"    Repair it: python -m course_lib.data fetch {name} --source {source}")
+            again = f"python -m course_lib.data fetch {name} --source {source}"
+            print(f"    Repair it: {'install the library again' if REGISTRY[name].shipped else again}")
             status = 1
     return status
 

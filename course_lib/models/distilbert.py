@@ -11,8 +11,8 @@ from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_even
 from course_lib.models.bert import BertConfig
+from course_lib.models.config_json import Border, check_keys, reader_of, write
 from course_lib.models.fields import check_dropouts, check_switches
-from course_lib.models.hugging_face import Border, check_keys, reader_of, write
 
 _WITHOUT_KEY = ("n_segments", "norm_eps")
 _KEYS = {ours: theirs for ours, theirs in BertConfig.border.keys.items() if ours not in _WITHOUT_KEY} | {

@@ -45,10 +45,10 @@ def check_norm_eps(value) -> None:
         raise ValueError(f"norm_eps is added to a variance and must be a small positive number, got {value!r}")
 
 
-def check_pad_id(pad_id, name: str, size: int) -> None:
-    """Raise ValueError unless `pad_id` is an id of the vocabulary of `size` tokens in the field `name`."""
+def check_pad_id(pad_id, name: str, size: int, what: str = "pad_id") -> None:
+    """Raise ValueError unless the field `what` is an id of the vocabulary of `size` tokens in the field `name`."""
     if isinstance(pad_id, bool) or not isinstance(pad_id, Integral) or not 0 <= pad_id < size:
-        raise ValueError(f"pad_id must be an id of the vocabulary, 0 ... {size - 1} for {name}={size}; got {pad_id!r}")
+        raise ValueError(f"{what} must be an id of the vocabulary, 0 ... {size - 1} for {name}={size}; got {pad_id!r}")
 
 
 def is_number(value) -> bool:

@@ -152,7 +152,8 @@ def read_config(settings: dict, architecture: str = "Transformer") -> Transforme
     try:
         return TransformerConfig(**settings)
     except (TypeError, ValueError) as error:
-        raise CheckpointError(f"this config.json does not describe a translator: {error}") from error
+        advice = "; Seq2Seq.from_pretrained opens a recurrent one" if "cell" in settings else ""
+        raise CheckpointError(f"this config.json does not describe a translator: {error}{advice}") from error
 
 
 def write_config(config: TransformerConfig, architecture: str = "Transformer") -> dict:

@@ -30,6 +30,7 @@ from course_lib.numpy.models.distilbert import (
     DistilBertForTokenClassification,
     DistilBertModel,
 )
+from course_lib.numpy.models.gpt import GPT
 from course_lib.numpy.models.roberta import (
     RobertaForMaskedLM,
     RobertaForQuestionAnswering,
@@ -69,6 +70,7 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GPT",
     "GRUCell",
     "GeneralScore",
     "LSTMCell",

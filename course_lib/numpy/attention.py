@@ -88,9 +88,10 @@ def _prepared(q, k, v, mask, bias, dropout, scale, causal):
     bias = None if bias is None else np.asarray(bias)
     check_attention(q.shape, k.shape, v.shape, mask, bias, dropout, scale, causal)
     if bias is not None:  # minus infinity hides; other numbers stay above what stands for a hidden score
+        dtype = np.result_type(q, np.float16)
         seen = bias != -np.inf
         mask = seen if mask is None else mask & seen
-        bias = np.maximum(bias, np.finfo(np.result_type(q, np.float16)).min / 4)
+        bias = np.maximum(bias, np.finfo(dtype).min / 4).astype(dtype)
     if causal:
         past = causal_mask(q.shape[-2], k.shape[-2])[0, 0]
         mask = past if mask is None else mask & past
@@ -196,6 +197,7 @@ class MultiHeadAttention(Module):
         queries = self.split(self.q_proj(q))
         queries = self._turned(queries, keys.shape[2] - queries.shape[2])
         options = {"bias": bias, "scale": self.scale, "causal": causal or None}
+        # a function of one's own need know only what is asked of it
         options = {name: value for name, value in options.items() if value is not None}
         context, weights = self.attention(queries, keys, values, mask=mask, dropout=0.0, **options)
         return AttentionOutput(self.out_proj(self.merge(context)), weights)

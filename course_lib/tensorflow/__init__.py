@@ -50,6 +50,7 @@ from course_lib.tensorflow.models.distilbert import (
     DistilBertForTokenClassification,
     DistilBertModel,
 )
+from course_lib.tensorflow.models.gpt import GPT
 from course_lib.tensorflow.models.roberta import (
     RobertaForMaskedLM,
     RobertaForQuestionAnswering,
@@ -89,6 +90,7 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GPT",
     "GRUCell",
     "GeneralScore",
     "LSTMCell",

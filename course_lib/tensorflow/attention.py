@@ -185,6 +185,7 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
         queries = self.split(self.q_proj(q))
         queries = self._turned(queries, tf.shape(keys)[2] - tf.shape(queries)[2])
         options = {"bias": bias, "scale": self.scale, "causal": causal or None}
+        # a function of one's own need know only what is asked of it
         options = {name: value for name, value in options.items() if value is not None}
         context, weights = self.attention(
             queries, keys, values, mask=mask, dropout=self.dropout if training else 0.0, **options

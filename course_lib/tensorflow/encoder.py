@@ -1,28 +1,12 @@
 """The encoder of the Transformer (Vaswani et al. 2017, sections 3.1 and 3.3)."""
 
-from functools import partial
-
 import keras
-import tensorflow as tf
 
 from course_lib.checks import check_choice, check_features
 from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.tensorflow.attention import MultiHeadAttention, attention
-from course_lib.tensorflow.layers import NORMS, ExplicitMask, dense
+from course_lib.tensorflow.layers import ACTIVATIONS, NORMS, ExplicitMask, dense
 from course_lib.tensorflow.serialization import Portable
-
-
-def gelu(x):
-    """x Phi(x) with the exact normal distribution (Hendrycks and Gimpel 2016, section 2)."""
-    return tf.nn.gelu(x, approximate=False)
-
-
-ACTIVATIONS = {
-    "gelu": gelu,
-    "relu": tf.nn.relu,
-    "gelu_new": partial(tf.nn.gelu, approximate=True),
-    "silu": tf.nn.silu,
-}
 
 
 class FeedForward(Portable, keras.layers.Layer):

@@ -1,5 +1,7 @@
 """Keras layers built at once: their weights exist before the first call, so a checkpoint can fill them."""
 
+from functools import partial
+
 import keras
 import tensorflow as tf
 from keras.src.random.seed_generator import global_seed_generator  # Keras makes it known nowhere else
@@ -106,6 +108,19 @@ def rms_norm(d_model: int, eps: float) -> keras.layers.RMSNormalization:
 
 
 NORMS = {"layer": layer_norm, "rms": rms_norm}
+
+
+def gelu(x):
+    """x Phi(x) with the exact normal distribution (Hendrycks and Gimpel 2016, section 2)."""
+    return tf.nn.gelu(x, approximate=False)
+
+
+ACTIVATIONS = {
+    "gelu": gelu,
+    "relu": tf.nn.relu,
+    "gelu_new": partial(tf.nn.gelu, approximate=True),
+    "silu": tf.nn.silu,
+}
 
 
 def product(x, weight):

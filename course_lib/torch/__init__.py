@@ -42,6 +42,7 @@ from course_lib.torch.models.distilbert import (
     DistilBertForTokenClassification,
     DistilBertModel,
 )
+from course_lib.torch.models.gpt import GPT
 from course_lib.torch.models.roberta import (
     RobertaForMaskedLM,
     RobertaForQuestionAnswering,
@@ -84,6 +85,7 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GPT",
     "GRUCell",
     "GeneralScore",
     "LSTMCell",

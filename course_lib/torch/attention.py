@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from course_lib.checks import check_attention, check_dropout, check_features, check_heads
 from course_lib.models.blocks import AttentionOutput
+from course_lib.torch.kernels import hides_nothing
 from course_lib.torch.positions import rotate
 
 
@@ -62,7 +63,7 @@ def fused_attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, caus
 
     Parameters, errors and output as for `attention`; the weights are None.
     """
-    alone = causal and mask is None and bias is None  # then the kernel needs no mask
+    alone = causal and bias is None and (mask is None or hides_nothing(mask))  # then the kernel needs no mask
     if alone and q.shape[-2:-1] != k.shape[-2:-1]:  # a statement: lengths that vary compare to no plain boolean
         alone = False
     mask, bias = _prepared(q, k, v, mask, bias, dropout, scale, causal and not alone)
@@ -72,7 +73,7 @@ def fused_attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, caus
         q,
         k,
         v,
-        attn_mask=mask,
+        attn_mask=None if alone else mask,
         dropout_p=dropout,
         is_causal=alone,
         scale=scale,
@@ -193,6 +194,7 @@ class MultiHeadAttention(nn.Module):
         queries = self.split(self.q_proj(q))
         queries = self._turned(queries, keys.shape[2] - queries.shape[2])
         options = {"bias": bias, "scale": self.scale, "causal": causal or None}
+        # a function of one's own need know only what is asked of it
         options = {name: value for name, value in options.items() if value is not None}
         context, weights = self.attention(
             queries, keys, values, mask=mask, dropout=self.dropout if self.training else 0.0, **options

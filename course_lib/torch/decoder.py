@@ -12,7 +12,8 @@ from course_lib.models.blocks import (
     check_memory,
 )
 from course_lib.torch.attention import MultiHeadAttention, attention
-from course_lib.torch.encoder import NORMS, FeedForward
+from course_lib.torch.encoder import FeedForward
+from course_lib.torch.layers import NORMS
 
 
 class DecoderLayer(nn.Module):

@@ -12,8 +12,8 @@ class NextLogits:
 
     Parameters
     ----------
-    model : one with `encode`, `start` and `step`, such as a `Transformer` or a `Seq2Seq`
-    source_ids : integers, shape (B, S)
+    model : one with `encode`, `start` and `step`, such as a `Transformer`, a `Seq2Seq` or a `GPT`
+    source_ids : what `encode` takes: integers, shape (B, S), or of a `GPT` the number of rows
     cached : False computes all tokens anew at every call, the slow way to the same logits
     """
 

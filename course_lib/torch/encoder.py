@@ -1,24 +1,12 @@
 """The encoder of the Transformer (Vaswani et al. 2017, sections 3.1 and 3.3)."""
 
-from functools import partial
-
-import torch
 from torch import nn
-from torch.nn import functional as F
 
 from course_lib.checks import check_choice, check_features
 from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.torch.attention import MultiHeadAttention, attention
-from course_lib.torch.kernels import nobody_keeps_output
-
-ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu, "gelu_new": partial(F.gelu, approximate="tanh"), "silu": F.silu}
-IN_PLACE = {  # the same numbers, written over the argument
-    ACTIVATIONS["gelu"]: torch.ops.aten.gelu_,
-    ACTIVATIONS["relu"]: torch.relu_,
-    ACTIVATIONS["gelu_new"]: partial(torch.ops.aten.gelu_, approximate="tanh"),
-    ACTIVATIONS["silu"]: partial(F.silu, inplace=True),
-}
-NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
+from course_lib.torch.kernels import overwriting
+from course_lib.torch.layers import ACTIVATIONS, NORMS
 
 
 class FeedForward(nn.Module):
@@ -51,10 +39,7 @@ class FeedForward(nn.Module):
     def forward(self, x):
         """(B, T, d_model) -> (B, T, d_model); ValueError for another shape."""
         check_features("x", x.shape, self.d_model)
-        activation = self.activation
-        if nobody_keeps_output(self.linear1):
-            activation = IN_PLACE.get(activation, activation)
-        hidden = activation(self.linear1(x))
+        hidden = overwriting(self.activation, self.linear1)(self.linear1(x))
         return self.linear2(hidden if self.gate is None else hidden * self.gate(x))
 
 

@@ -1,13 +1,30 @@
 """What runs faster than the formulas of the other modules, and gives the same numbers."""
 
 import warnings
+from functools import partial
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from course_lib.torch.layers import ACTIVATIONS, tensor_of, values_of
 
 # on a GPU the kernels copy our four weights together at every call, and say so
 warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+
+
+IN_PLACE = {  # the same numbers, written over the argument
+    ACTIVATIONS["gelu"]: torch.ops.aten.gelu_,
+    ACTIVATIONS["relu"]: torch.relu_,
+    ACTIVATIONS["gelu_new"]: partial(torch.ops.aten.gelu_, approximate="tanh"),
+    ACTIVATIONS["silu"]: partial(F.silu, inplace=True),
+}
+
+
+def overwriting(activation, linear):
+    """An activation of what a linear layer returns, written over it where nobody keeps it; else as it is."""
+    return IN_PLACE.get(activation, activation) if nobody_keeps_output(linear) else activation
 
 
 def nobody_keeps_output(linear) -> bool:
@@ -15,11 +32,19 @@ def nobody_keeps_output(linear) -> bool:
 
     Fresh memory costs time: the system clears each page when it is first written to, and C's `free` hands pages back
     above twice the largest block. Activations with memory of their own reach this in every layer of a BERT. A gradient,
-    a hook or a module in the layer's place, which may return its input, forbid it; a compiler plans memory by itself.
+    a hook, another `forward` or a module in the layer's place, which may return its input, forbid it; a compiler plans
+    memory by itself.
     """
     if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.is_grad_enabled():
         return False
-    return type(linear) is nn.Linear and not (linear._forward_hooks or nn.modules.module._global_forward_hooks)
+    hooks = linear._forward_hooks or nn.modules.module._global_forward_hooks
+    return type(linear) is nn.Linear and "forward" not in vars(linear) and not hooks
+
+
+def hides_nothing(mask) -> bool:
+    """Whether a mask is True everywhere, so that a kernel can do without it; False too where looking is not free."""
+    mask = tensor_of(mask)
+    return values_of(mask, lambda: bool(mask.all()), False)
 
 
 def recurrence(cell, x, state, batch_sizes=None):

@@ -1,10 +1,16 @@
-"""What several modules share: ids on their way into an embedding, means of tokens, and computed tables."""
+"""What several modules share: activations, norms, ids on their way into an embedding, means, computed tables."""
+
+from functools import partial
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from course_lib.checks import check_ids, check_tokens
+
+ACTIVATIONS = {"gelu": F.gelu, "relu": F.relu, "gelu_new": partial(F.gelu, approximate="tanh"), "silu": F.silu}
+NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
 
 
 def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, note: str = ""):
@@ -28,7 +34,8 @@ def checked_ids(name: str, ids, size: int, axes: str = "(B, T)", device=None, no
     is_integer = not (ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool)
     if is_integer and ids.dtype not in (torch.int64, torch.int32):
         ids = ids.long()
-    low, high = _extremes(ids) if is_integer else (0, 0)
+    looked = is_integer and ids.numel()
+    low, high = values_of(ids, lambda: (int(ids.min()), int(ids.max())), (0, 0)) if looked else (0, 0)
     check_ids(name, ids.shape, is_integer, low, high, size, axes, note)
     return ids
 
@@ -95,14 +102,14 @@ def tensor_of(values, device=None):
     return torch.as_tensor(values, device=device)
 
 
-def _extremes(ids):
-    """The smallest and the largest of integers; 0 and 0 when nobody can look, or when it would hold up a device."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or ids.device.type != "cpu" or not ids.numel():
-        return 0, 0
+def values_of(x, look, otherwise):
+    """What `look()` reads off the values of x; `otherwise` when nobody can look, or when it would hold up a device."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or x.device.type != "cpu":
+        return otherwise
     try:
-        return int(ids.min()), int(ids.max())
+        return look()
     except RuntimeError:  # a tensor without values of its own, as those inside `torch.vmap`
-        return 0, 0
+        return otherwise
 
 
 class ComputedTable(nn.Module):

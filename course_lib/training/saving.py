@@ -13,7 +13,7 @@ import numpy as np
 from course_lib.errors import CheckpointError
 from course_lib.training.arguments import check_trainable, fingerprint, number
 from course_lib.training.divergence import check_weights
-from course_lib.training.resume import alone_in, prepare_folder, read_training, under, write_training
+from course_lib.training.training_file import alone_in, prepare_folder, read_training, under, write_training
 
 VALIDATION = "the checksum of validation"  # the name of a setting
 EARLIER = {"objective": "translation", "accumulate": 1, "optimizer": None}  # what files mean that do not say it

@@ -1,4 +1,4 @@
-"""Learning-rate schedules: the factor on the peak rate at each step of training."""
+"""Learning-rate schedules: the rate at each step of training."""
 
 from collections.abc import Callable
 
@@ -25,28 +25,31 @@ def schedule_of(rate: float | Callable[[int], float] | None, own: float | None =
     return lambda step: constant
 
 
-def warmup_then_linear_decay(step, n_steps: int, warmup: int):
-    """Rise linearly to 1 over `warmup` steps, then fall linearly to 0 at `n_steps` (Devlin et al. 2018, A.2).
+def warmup_then_linear_decay(step, n_steps: int, warmup: int, peak: float = 1.0):
+    """Rise linearly to `peak` over `warmup` steps, then fall linearly to 0 at `n_steps` (Devlin et al. 2018, A.2).
 
     Parameters
     ----------
     step : 0 for the first update; an int, or a tensor of floats in any framework
     n_steps : updates in all
     warmup : updates until the peak
+    peak : the largest rate; with 1 what is returned is a factor, as `torch.optim.lr_scheduler.LambdaLR` wants it
 
     Returns
     -------
-    The factor, in (0, 1] at every step from 0 to n_steps - 1.
+    The rate, in (0, peak] at every step from 0 to n_steps - 1.
 
     Raises
     ------
-    ValueError : not 0 <= warmup < n_steps.
+    ValueError : not 0 <= warmup < n_steps, or a peak that is not positive.
     """
+    if not peak > 0:
+        raise ValueError(f"peak must be positive, got {peak}")
     if not 0 <= warmup < n_steps:
         raise ValueError(f"warmup must lie in 0 ... n_steps - 1 = {n_steps - 1}, got {warmup}")
     rising = (step + 1) / (warmup + 1)
     falling = (n_steps - step) / (n_steps - warmup)
-    return (rising + falling - abs(rising - falling)) / 2  # the smaller of the two, for numbers and tensors alike
+    return peak * (rising + falling - abs(rising - falling)) / 2  # the smaller, for numbers and tensors alike
 
 
 def warmup_then_inverse_root(step, d_model: int, warmup: int = 4000):

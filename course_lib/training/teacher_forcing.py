@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.models.bert import BertConfig
+from course_lib.models.gpt import GPTConfig
 
 
 class Example(NamedTuple):
@@ -24,13 +25,13 @@ def teacher_forcing(batch) -> Example:
 def pad_id_of(model) -> int:
     """The padding id of a translation model: its own, or its config's; TypeError for a model that does not translate.
 
-    A model says so by having one; a BERT, which has one too, reads a single text.
+    A model says so by having one; a BERT and a GPT, which have one too, read a single text.
     """
     config = getattr(model, "config", None)
     owner = model if hasattr(model, "pad_id") else config
-    if not hasattr(owner, "pad_id") or isinstance(config, BertConfig):
+    if not hasattr(owner, "pad_id") or isinstance(config, (BertConfig, GPTConfig)):
         raise TypeError(
             f"a {type(model).__name__} does not read source and target: give a model that translates, such as a "
-            "Transformer or a Seq2Seq; a BERT is fine-tuned by `training.classifier`"
+            "Transformer or a Seq2Seq; a BERT is fine-tuned by `training.classifier`, and a GPT learns `next_token`"
         )
     return owner.pad_id

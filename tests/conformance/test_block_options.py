@@ -94,6 +94,13 @@ def test_gradients_are_those_of_the_reference(name, case):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_bias_of_higher_precision_does_not_change_that_of_the_result(rng, name):
+    q, k, v, bias = problem(rng, H, (T, S))  # the two frameworks compute in float32, and NumPy in what it is given
+    found = NUMPY.function(name)(*(x.astype(np.float32) for x in (q, k, v)), bias=bias)
+    assert {x.dtype for x in found if x is not None} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_bias_of_a_row_changes_nothing_and_one_of_minus_infinity_hides(backend, rng, name):
     q, k, v, _ = problem(rng, H, None)
     function = backend.function(name)

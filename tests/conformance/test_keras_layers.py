@@ -16,7 +16,9 @@ from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.distilbert import DistilBertConfig
+from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.tensorflow.models.albert import AlbertEmbeddings
 from course_lib.tensorflow.models.bert import BertEmbeddings
@@ -61,6 +63,7 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "Encoder": ((1, BLOCK, lib.rotary(lib.fused_attention, 9.0)), (X, MASK)),
     "EncoderLayer": ((BLOCK, lib.fused_attention), (X, MASK)),
     "FeedForward": ((6, 8, "gelu", True, False), (X,)),
+    "GPT": ((GPTConfig(13, **SIZES, pad_id=5), lib.fused_attention), (IDS,)),
     "GRUCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4],))),
     "GeneralScore": ((6, 6), (X, WIDE)),
     "LSTMCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4], WIDE[:, 1, :4]))),
@@ -68,7 +71,7 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "MultiHeadAttention": ((6, 3, 0.1, lib.rotary(lib.fused_attention), 1, 4, False, 0.5, 7.0), (X, WIDE, WIDE)),
     "RNN": ((6, 4, "lstm", True, lib.run_fused), (X, MASK[:, 0, 0])),
     "RNNCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4],))),
-    "Seq2Seq": ((13, 11, 4, 6, "lstm", "additive", 0.1, 5, "luong", lib.run_unrolled), (IDS, TARGETS)),
+    "Seq2Seq": ((Seq2SeqConfig(13, 11, 4, 6, "lstm", "additive", 0.1, 5, "luong"), lib.run_unrolled), (IDS, TARGETS)),
     "SinusoidalPositions": ((6, 9), (X,)),
     "TimeModulation": ((6, 3, 2.0), (X, WIDE[..., 0])),
     "Transformer": ((TRANSFORMER, lib.fused_attention), (IDS, TARGETS)),
@@ -209,13 +212,15 @@ def seen_dropouts(q, k, v, mask=None, dropout=0.0, **options):
 
 seen_dropouts.seen = set()
 SMALL = BertConfig(13, 6, 1, 3, 8, 7, dropout=0.0, attention_dropout=0.25, pad_id=5, n_classes=3)
+READER = GPTConfig(13, **SIZES, dropout=0.0, embedding_dropout=0.0, attention_dropout=0.25, pad_id=5)
 PAIRS = TransformerConfig(13, 11, **SIZES, dropout=0.0, attention_dropout=0.25, pad_id=5)
 MODELS = {
     "classifier": (lambda: lib.BertForSequenceClassification(SMALL, seen_dropouts), IDS, np.array([0, 2])),
     "masked": (lambda: lib.BertForMaskedLM(SMALL, seen_dropouts), IDS, IDS),
     "tokens": (lambda: lib.BertForTokenClassification(SMALL, seen_dropouts), IDS, IDS % 3),
+    "gpt": (lambda: lib.GPT(READER, seen_dropouts), IDS, IDS),
     "transformer": (lambda: lib.Transformer(PAIRS, seen_dropouts), {"source_ids": IDS, "target_ids": TARGETS}, TARGETS),
-    "seq2seq": (lambda: lib.Seq2Seq(13, 11, 4, 6, score="dot", pad_id=5), (IDS, TARGETS), TARGETS),
+    "seq2seq": (lambda: lib.Seq2Seq(Seq2SeqConfig(13, 11, 4, 6, score="dot", pad_id=5)), (IDS, TARGETS), TARGETS),
 }
 
 
@@ -353,8 +358,9 @@ for choices, policy in (
     ("rnn dot bahdanau", "mixed_bfloat16"),
 ):
     cell, score, order = choices.split()
-    DECODERS[f"seq2seq, {choices}, {policy}"] = (policy, lib.Seq2Seq, (13, 11, 4, 6, cell, score, 0.0, 5, order))
-DECODERS["seq2seq, no attention, mixed_float16"] = ("mixed_float16", lib.Seq2Seq, (13, 11, 4, 6))
+    config = Seq2SeqConfig(13, 11, 4, 6, cell, score, 0.0, 5, order)
+    DECODERS[f"seq2seq, {choices}, {policy}"] = (policy, lib.Seq2Seq, (config,))
+DECODERS["seq2seq, no attention, mixed_float16"] = ("mixed_float16", lib.Seq2Seq, (Seq2SeqConfig(13, 11, 4, 6),))
 
 
 @pytest.mark.parametrize("decoder", DECODERS)

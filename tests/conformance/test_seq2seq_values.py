@@ -6,6 +6,7 @@ import tensorflow as tf
 from numpy.testing import assert_allclose
 from test_gradients import compare, of_module
 
+from course_lib.models.seq2seq import Seq2SeqConfig
 from tests.support import recurrence, specification, states
 from tests.support.backends import TENSORFLOW, TORCH
 from tests.support.pairwise import pairwise
@@ -24,10 +25,13 @@ def shapes_of(kind="gru", how="additive", order="bahdanau"):
     return states.seq2seq(V_SOURCE, V_TARGET, D_MODEL, D, kind, how, order)
 
 
+def config_of(kind="gru", how="additive", order="bahdanau", **settings):
+    return Seq2SeqConfig(V_SOURCE, V_TARGET, D_MODEL, D, kind, how, order=order, **settings)
+
+
 def build(backend, kind="gru", how="additive", order="bahdanau", run="run_fused"):
     state = states.random_state(shapes_of(kind, how, order), scale=0.7)
-    arguments = (V_SOURCE, V_TARGET, D_MODEL, D, kind, how)
-    return backend.make("Seq2Seq", *arguments, order=order, run=backend.function(run), state=state), state
+    return backend.make("Seq2Seq", config_of(kind, how, order), run=backend.function(run), state=state), state
 
 
 @pytest.mark.parametrize("how", SCORES)
@@ -174,10 +178,9 @@ def test_the_orders_differ_in_what_the_score_sees(backend):
     """With the cell's share of the context at zero, Bahdanau's weights lag Luong's by one step."""
     shapes = shapes_of("gru", "general", "luong")
     state = states.random_state(shapes, scale=0.7)
-    arguments = (V_SOURCE, V_TARGET, D_MODEL, D, "gru", "general")
-    luong = backend.make("Seq2Seq", *arguments, order="luong", state=state)
+    luong = backend.make("Seq2Seq", config_of("gru", "general", "luong"), state=state)
     wider = {**state, "cell.weight_ih": np.concatenate([state["cell.weight_ih"], np.zeros((3 * D, D))], axis=1)}
-    bahdanau = backend.make("Seq2Seq", *arguments, order="bahdanau", state=wider)
+    bahdanau = backend.make("Seq2Seq", config_of("gru", "general"), state=wider)
     early, late = (backend.call(model, SOURCE, TARGET).weights for model in (bahdanau, luong))
     assert_allclose(early[:, 1:], late[:, :-1], **backend.tolerance)
     assert np.abs(early[:, :1] - late[:, :1]).max() > 1e-3
@@ -185,8 +188,7 @@ def test_the_orders_differ_in_what_the_score_sees(backend):
 
 def test_another_padding_id(backend):
     state = states.random_state(shapes_of())
-    arguments = (V_SOURCE, V_TARGET, D_MODEL, D, "gru", "additive")
-    model = backend.make("Seq2Seq", *arguments, pad_id=8, state=state)
+    model = backend.make("Seq2Seq", config_of(pad_id=8), state=state)
     source = np.where(SOURCE == 8, 0, np.where(SOURCE == 0, 8, SOURCE))
     logits, weights = recurrence.translation(state, source, TARGET, "gru", "additive", "bahdanau", pad_id=8)
     output = backend.call(model, source, TARGET)
@@ -204,8 +206,7 @@ def test_another_padding_id(backend):
 ])  # fmt: skip
 def test_gradients(order, how, kind):
     state = states.random_state(shapes_of(kind, how, order), scale=0.6)
-    arguments = (V_SOURCE, V_TARGET, D_MODEL, D, kind, how, 0.0, 0, order)
-    results = of_module("Seq2Seq", arguments, state, [SOURCE, TARGET])
+    results = of_module("Seq2Seq", (config_of(kind, how, order),), state, [SOURCE, TARGET])
     compare(results)
     slopes = results[TORCH][1]
     assert_allclose(slopes["source_embedding.weight"][1], 0.0, atol=1e-7)  # a token that does not occur
@@ -234,9 +235,8 @@ def test_dropout_in_training_only(training_backend, place):
     state = states.random_state(shapes_of(), scale=0.7)
     for side in {"source", "target"} - {place}:
         state[f"{side}_embedding.weight"] *= 0.0
-    arguments = (V_SOURCE, V_TARGET, D_MODEL, D, "gru", "additive", 0.5)
-    model = backend.make("Seq2Seq", *arguments, state=state)
-    without = backend.make("Seq2Seq", *arguments[:-1], state=state)
+    model = backend.make("Seq2Seq", config_of(dropout=0.5), state=state)
+    without = backend.make("Seq2Seq", config_of(), state=state)
     sound = backend.call(without, SOURCE, TARGET)
     assert_allclose(backend.call(model, SOURCE, TARGET).logits, sound.logits, rtol=1e-5)
     drawn = [backend.call(model, SOURCE, TARGET, training=True) for _ in range(8)]
@@ -248,8 +248,7 @@ def test_dropout_in_training_only(training_backend, place):
 
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
 def test_inference_in_torch_leaves_the_model_as_it_was(training):
-    arguments = (V_SOURCE, V_TARGET, D_MODEL, D, "gru", "additive", 0.5)
-    model = TORCH.make("Seq2Seq", *arguments, state=states.random_state(shapes_of(), scale=0.7))
+    model = TORCH.make("Seq2Seq", config_of(dropout=0.5), state=states.random_state(shapes_of(), scale=0.7))
     expected = TORCH.call(model, SOURCE, TARGET).logits[:, -1]
     model.train(training)
     assert_allclose(model.next_logits(SOURCE)(TARGET), expected, **TORCH.tolerance)  # without dropout

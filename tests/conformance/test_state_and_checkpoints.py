@@ -13,9 +13,10 @@ from course_lib.data import cache
 from course_lib.errors import UnsupportedConfigError
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from tests.support import states
-from tests.support.backends import BACKENDS
+from tests.support.backends import BACKENDS, NUMPY, TENSORFLOW, TORCH
 
 CONFIG = BertConfig(vocab_size=13, d_model=6, n_layers=2, n_heads=3, d_ff=10, max_len=7, n_classes=3)
 IDS = np.array([[2, 5, 12, 1, 7], [9, 4, 4, 0, 0]])
@@ -398,3 +399,40 @@ def test_folders_of_another_family_are_refused(backend, tmp_path):
     backend.make("Transformer", config).save_pretrained(tmp_path / "translator")
     with pytest.raises(UnsupportedConfigError, match="is no BERT's but a translator's"):
         backend.lib.BertModel.from_pretrained(tmp_path / "translator")
+
+
+@pytest.mark.parametrize(
+    "kind", [("gru", None, "bahdanau"), ("lstm", "general", "luong"), ("rnn", "additive", "bahdanau")]
+)
+def test_a_recurrent_translator_is_saved_and_loaded_by_every_framework(backend, tmp_path, kind):
+    cell, score, order = kind
+    config = Seq2SeqConfig(13, 11, 6, 8, cell, score, 0.1, 5, order)
+    model = backend.make("Seq2Seq", config)
+    assert model.save_pretrained(tmp_path) == tmp_path
+    ids, targets = np.array([[2, 4, 12, 5], [3, 6, 7, 1]]), np.array([[1, 3], [1, 4]])
+    expected = backend.call(model, ids, targets).logits
+    for reader in (NUMPY, TORCH, TENSORFLOW):
+        loaded = reader.lib.Seq2Seq.from_pretrained(tmp_path)
+        assert loaded.config == config
+        assert_allclose(reader.call(loaded, ids, targets).logits, expected, rtol=1e-4, atol=1e-5)
+    assert backend.lib.Seq2Seq.from_pretrained(tmp_path, dropout=0.0).config == dataclasses.replace(config, dropout=0.0)
+
+
+def test_what_is_no_recurrent_translator(backend, tmp_path):
+    backend.make("Seq2Seq", Seq2SeqConfig(13, 11, 6, 8, score="dot")).save_pretrained(tmp_path)
+    load = backend.lib.Seq2Seq.from_pretrained
+    with pytest.raises(CheckpointError, match="the checkpoint has d_hidden=8, score=dot, and only"):
+        load(tmp_path, d_hidden=10, score="general")
+    with pytest.raises(
+        TypeError, match="'heads' is no setting of Seq2SeqConfig; its settings are source_vocab, .*order"
+    ):
+        load(tmp_path, heads=2)
+    with pytest.raises(TypeError, match="attention"):
+        load(tmp_path, attention=backend.function("attention"))
+    with pytest.raises(CheckpointError, match="no Transformer: .*Seq2Seq.from_pretrained opens a recurrent one"):
+        backend.lib.Transformer.from_pretrained(tmp_path)
+    with pytest.raises(CheckpointError, match="no Seq2Seq: .*Transformer.from_pretrained opens a model with heads"):
+        load("translator-es-en")
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match="model.safetensors"):
+        load(tmp_path)

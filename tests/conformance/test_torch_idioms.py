@@ -6,8 +6,10 @@ time and knows nothing of us.
 """
 
 import copy
+import importlib
 import io
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,19 +27,21 @@ from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig, EncoderOutput
 from course_lib.models.distilbert import DistilBertConfig
+from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch.training import classifier as classifier_training
 from course_lib.torch.training import translation
 from course_lib.torch.training.loader import data_loader
-from tests.support.random_models import FAMILY
+from tests.support.random_models import PUBLIC
 
 BLOCK = BlockConfig(6, 3, 8)
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
 CLASSES |= {"roberta": "RobertaForSequenceClassification", "distilbert": "DistilBertForSequenceClassification"}
-CLASSES["albert"] = "AlbertForSequenceClassification"
+CLASSES |= {"albert": "AlbertForSequenceClassification", "gpt": "GPT"}
 ANY = torch.export.Dim.DYNAMIC
-SEQ2SEQ = {"source_vocab": 9, "target_vocab": 11, "d_model": 5, "d_hidden": 6, "pad_id": 4}
+SEQ2SEQ = Seq2SeqConfig(9, 11, d_model=5, d_hidden=6, pad_id=4)
 TRANSLATOR = TransformerConfig(9, 11, d_model=8, n_layers=2, n_heads=2, d_ff=12, max_len=9, pre_norm=True, pad_id=4)
 SOURCE, TARGET = torch.tensor([[1, 2, 3], [5, 6, 4]]), torch.tensor([[1, 2], [3, 8]])
 
@@ -197,6 +201,7 @@ def parts():
         "Encoder": ((1, BLOCK), (x,)),
         "EncoderLayer": ((BLOCK,), (x,)),
         "FeedForward": ((6, 8), (x,)),
+        "GPT": ((GPTConfig(**sizes, pad_id=0),), (SOURCE,)),
         "GRUCell": ((6, 5), (x[:, 0], states[:1])),
         "GeneralScore": ((6, 6), (x, x)),
         "LSTMCell": ((6, 5), (x[:, 0], states)),
@@ -204,7 +209,7 @@ def parts():
         "MultiHeadAttention": ((6, 3), (x, x, x)),
         "RNN": ((6, 5), (x,)),
         "RNNCell": ((6, 5), (x[:, 0], states[:1])),
-        "Seq2Seq": ((9, 11, 5, 6), (SOURCE, TARGET)),
+        "Seq2Seq": ((SEQ2SEQ,), (SOURCE, TARGET)),
         "SinusoidalPositions": ((6, 9), (x,)),
         "TimeModulation": ((6, 5, 2.0), (x, times)),
         "Transformer": ((TRANSLATOR,), (SOURCE, TARGET)),
@@ -280,9 +285,9 @@ def test_set_state_takes_tensors_and_other_libraries_bfloat16():
 
 DECODERS = {
     "Transformer": partial(lib.Transformer, TRANSLATOR),
-    "additive GRU": partial(lib.Seq2Seq, **SEQ2SEQ, cell="gru", score="additive"),
-    "general LSTM": partial(lib.Seq2Seq, **SEQ2SEQ, cell="lstm", score="general"),
-    "plain RNN": partial(lib.Seq2Seq, **SEQ2SEQ, cell="rnn"),
+    "additive GRU": partial(lib.Seq2Seq, replace(SEQ2SEQ, score="additive")),
+    "general LSTM": partial(lib.Seq2Seq, replace(SEQ2SEQ, cell="lstm", score="general")),
+    "plain RNN": partial(lib.Seq2Seq, replace(SEQ2SEQ, cell="rnn")),
 }
 
 
@@ -369,7 +374,7 @@ def test_wrapped_models_keep_the_names_of_their_weights(random_case, tmp_path):
         assert list(lib.get_state(wrapped)) == list(state)
         lib.set_state(wrapped, {name: value + 1 for name, value in state.items()})
         assert_allclose(lib.get_state(wrapped)[name := next(iter(state))], state[name] + 1)
-    if random_case.kind in ("bert", *FAMILY):
+    if random_case.kind in PUBLIC:
         lib.set_state(whole, state)
         opened = type(model).from_pretrained(whole.save_pretrained(tmp_path))
         same(output(opened, inputs(random_case)), output(build(random_case), inputs(random_case)))
@@ -380,7 +385,7 @@ def test_saved_and_reopened(random_case, tmp_path):
     torch.save(model.state_dict(), tmp_path / "weights.pt")
     other.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     same(output(other, inputs(random_case)), output(model, inputs(random_case)))
-    if random_case.kind in ("bert", *FAMILY):
+    if random_case.kind in PUBLIC:
         opened = type(model).from_pretrained(model.save_pretrained(tmp_path / "checkpoint"))
         assert opened.config == model.config
         same(output(opened, inputs(random_case)), output(model, inputs(random_case)))
@@ -403,6 +408,7 @@ def test_a_padded_batch_is_its_rows_one_by_one(random_case):
                 real = slice(lengths["target_ids"])
             else:
                 alone = {name: value[:, : lengths["ids"]] for name, value in alone.items() if name != "mask"}
+                real = slice(lengths["ids"]) if random_case.kind == "gpt" else real  # logits of each token
         same(output(model, alone)[0], whole[row][real], atol=1e-5)
 
 
@@ -439,7 +445,7 @@ def test_ids_may_be_arrays_and_lists(random_case, kind):
 def test_ids_may_be_read_backwards():
     """PyTorch has no negative strides, so an array such as ids[:, ::-1] has to be copied."""
     model = lib.Transformer(TRANSLATOR).eval()
-    recurrent = lib.Seq2Seq(**SEQ2SEQ)
+    recurrent = lib.Seq2Seq(SEQ2SEQ)
     classifier = lib.BertForSequenceClassification(BertConfig(9, 8, 1, 2, 12, max_len=9, pad_id=4))
     source, target = SOURCE.numpy()[:, ::-1], np.array([[1, 2, 3], [3, 8, 1]])[:, ::-1]
     rows = np.array([0, 1])[::-1]
@@ -485,7 +491,7 @@ def test_every_part_has_its_mode_again_after_an_evaluation(mode):
     """A part may be frozen, in evaluation mode, while the rest is trained."""
     config = BertConfig(9, 8, 2, 2, 12, max_len=9, pad_id=4)
     classifier, translator, recurrent = (
-        lib.BertForSequenceClassification(config), lib.Transformer(TRANSLATOR), lib.Seq2Seq(**SEQ2SEQ)
+        lib.BertForSequenceClassification(config), lib.Transformer(TRANSLATOR), lib.Seq2Seq(SEQ2SEQ)
     )  # fmt: skip
     ids, pairs = list(SOURCE.numpy()), [(SOURCE.numpy(), TARGET.numpy())]
     for model, part, use in [
@@ -542,11 +548,11 @@ class Operations(TorchDispatchMode):
 
 def test_ids_are_looked_at_on_the_cpu_alone():
     """Reading them back from a device would make it wait; a graph has no values to look at."""
-    model = lib.Transformer(TRANSLATOR)
+    model = lib.Transformer(TRANSLATOR, lib.fused_attention)
     with pytest.raises(ValueError, match="source_ids must lie in"):
         model(SOURCE + 9, TARGET)
     source, target = (SOURCE + 9).to("meta"), TARGET.to("meta")
-    for call in (model.to("meta"), lib.Seq2Seq(9, 11, 4, 6, run=lib.run_unrolled).to("meta")):
+    for call in (model.to("meta"), lib.Seq2Seq(Seq2SeqConfig(9, 11, 4, 6), run=lib.run_unrolled).to("meta")):
         with Operations() as operations:
             assert call(source, target)[0].is_meta
             lib.cross_entropy(torch.zeros(2, 2, 9, device="meta"), target)
@@ -562,3 +568,13 @@ def test_outputs_are_registered_once():
     importlib.reload(_export)  # a second registration would raise
     leaves, spec = torch.utils._pytree.tree_flatten(EncoderOutput(torch.ones(1), None, None))
     assert torch.utils._pytree.treespec_loads(torch.utils._pytree.treespec_dumps(spec)) == spec
+
+
+@pytest.mark.parametrize(("device", "found"), [("meta", "meta"), ("", "cpu")])
+def test_new_tensors_land_on_the_device_of_the_kernel(monkeypatch, device, found):
+    monkeypatch.setenv("COURSE_DEVICE", device)
+    try:
+        importlib.reload(lib)
+        assert torch.empty(1).device.type == found
+    finally:
+        torch.set_default_device(None)

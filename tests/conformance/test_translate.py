@@ -16,6 +16,7 @@ from course_lib.decoding import translator as translate
 from course_lib.decoding.search import beam_search, greedy
 from course_lib.decoding.translator import Translator, save_translator
 from course_lib.models.bert import BertConfig
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.wordpiece import WordPiece
@@ -164,9 +165,10 @@ def test_a_width_of_four_is_beam_search(translator):
 
 
 class ByLength:
-    """Predicts from the number of tokens so far: `steps` are {token: probability}, the last one from then on."""
+    """Predicts from the number of tokens so far: `steps` are {token: probability}, the last one from then on.
 
-    config = TransformerConfig(60, 60, max_len=70)
+    A model of one's own that generates, and nothing else: it has no `config`.
+    """
 
     def __init__(self, *steps):
         self.steps = steps
@@ -197,6 +199,18 @@ def test_a_text_never_becomes_nothing(width):
     tokenizer = BytePairEncoding.train(SPANISH, 60)
     translator = Translator(ByLength({tokenizer.end_id: 0.9, 29: 0.1}, {tokenizer.end_id: 1.0}), tokenizer, tokenizer)
     assert translator("Tom", width=width) == tokenizer.decode(np.array([29])) != ""
+
+
+def test_a_model_without_a_config_is_asked_itself():
+    tokenizer = BytePairEncoding.train(SPANISH, 60)
+    model = ByLength({29: 1.0}, {tokenizer.end_id: 1.0})
+    assert Translator(model, tokenizer, tokenizer)("Tom" * 60) == tokenizer.decode(np.array([29]))
+    model.max_len = 4
+    with pytest.raises(ValueError, match="over the maximum of 4"):
+        Translator(model, tokenizer, tokenizer)("Tom" * 60)
+    model.pad_id = 7
+    with pytest.raises(ValueError, match="the model's padding is the token 7"):
+        Translator(model, tokenizer, tokenizer)
 
 
 def test_the_defaults_are_those_of_the_paper(translator):
@@ -465,10 +479,10 @@ def test_the_config_says_every_size(folder, tokenizers):
 
 @pytest.mark.parametrize("score", [None, "additive"])
 def test_a_recurrent_model_translates_too(backend, tokenizers, score):
-    """It has no config and no longest sentence; what it says is what a search by hand finds."""
+    """It has no longest sentence; what it says is what a search by hand finds."""
     source, target = tokenizers["source"], tokenizers["target"]
     state = states.random_state(states.seq2seq(source.vocab_size, target.vocab_size, 6, 8, how=score), seed=5)
-    model = backend.make("Seq2Seq", source.vocab_size, target.vocab_size, 6, 8, score=score, state=state)
+    model = backend.make("Seq2Seq", Seq2SeqConfig(source.vocab_size, target.vocab_size, 6, 8, score=score), state=state)
     translator = Translator(model, source, target)
     long = "Hace frío. " * 30
     found = translator([*TEXTS, long])
@@ -489,7 +503,7 @@ def test_paddings_that_are_two_different_tokens(backend, tokenizers, copy):
     message = "the model's padding is the token 5, but the tokenizer's is 0"
     for model in (
         backend.make("Transformer", config_of(source, target, pad_id=5)),
-        backend.make("Seq2Seq", source.vocab_size, target.vocab_size, 6, 8, pad_id=5),
+        backend.make("Seq2Seq", Seq2SeqConfig(source.vocab_size, target.vocab_size, 6, 8, pad_id=5)),
     ):
         with pytest.raises(ValueError, match=message):
             Translator(model, source, target)
@@ -498,9 +512,7 @@ def test_paddings_that_are_two_different_tokens(backend, tokenizers, copy):
         backend.lib.load_translator(copy)
 
 
-@pytest.mark.parametrize(
-    "wrong", ["another size", "one too few", "of another vocabulary", "objects", "whole numbers"]
-)
+@pytest.mark.parametrize("wrong", ["another size", "one too few", "of another vocabulary", "objects", "whole numbers"])
 def test_weights_of_another_model_are_not_saved(backend, folder, copy, tokenizers, wrong):
     translator = backend.lib.load_translator(folder)
     weights, message = backend.lib.get_state(translator.model), "do not fit the model"

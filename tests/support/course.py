@@ -8,9 +8,11 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
+from filelock import FileLock
 from nbgrader.api import Gradebook
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,6 +127,17 @@ class Course:
         with self.gradebook() as gradebook:
             grades = gradebook.find_submission_notebook(ASSIGNMENT, ASSIGNMENT, student).grades
             return {grade.name: grade.auto_score for grade in grades}
+
+
+def generated_course(folder: Path) -> Course:
+    """A course after `nbgrader generate_assignment`, which all processes of a test run do once."""
+    shared = Path(os.environ["COURSE_TESTS_SHARED"])
+    with FileLock(shared / "generated.lock"):
+        if not (shared / "generated").exists():
+            made = Course(Path(tempfile.mkdtemp(dir=shared)) / "making")
+            made.nbgrader("generate_assignment", ASSIGNMENT)
+            made.root.rename(shared / "generated")  # whole, or not there
+    return Course(folder, copied_from=shared / "generated")
 
 
 def grade_id(cell) -> str | None:

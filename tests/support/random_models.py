@@ -1,4 +1,4 @@
-"""Random encoders, Transformers, BERTs and others of its family, with inputs that a user would give them.
+"""Random encoders, Transformers, GPTs, BERTs and others of its family, with inputs that a user would give them.
 
 Padding ids are not zero, lengths differ within a batch, sizes are odd where they may be: what a test written beside
 its code forgets. The same seed gives the same cases in every framework. `--configurations N` of pytest says how many
@@ -14,11 +14,13 @@ from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
 from course_lib.models.distilbert import DistilBertConfig
+from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
 from course_lib.models.transformer import TransformerConfig
 
 FAMILY = ("roberta", "distilbert", "albert")
-KINDS = ("encoder", "transformer", "bert", *FAMILY)
+KINDS = ("encoder", "transformer", "bert", *FAMILY, "gpt")
+PUBLIC = ("bert", *FAMILY, "gpt")  # those that open folders of `transformers` and save such
 
 
 class Case(NamedTuple):
@@ -34,10 +36,10 @@ class Case(NamedTuple):
 
 
 def cases(n: int, kinds=KINDS) -> list[Case]:
-    """The first n cases of each kind; half as many of BERT's family, which shares nearly all with it."""
+    """The first n cases of each kind; half as many of those that share nearly all with another."""
     found = []
     for kind in kinds:
-        for number in range((n + 1) // 2 if kind in FAMILY else n):
+        for number in range((n + 1) // 2 if kind in (*FAMILY, "gpt") else n):
             found.append(MAKERS[kind](number, np.random.default_rng([20170612, number])))
     return found
 
@@ -118,5 +120,12 @@ def _of_family(kind, number, rng):
     return Case(kind, number, {"config": config}, inputs)
 
 
-MAKERS = {"encoder": _encoder, "transformer": _transformer, "bert": _bert}
+def _gpt(number, rng):
+    vocab, pad_id = int(rng.integers(12, 40)), int(rng.integers(1, 10))
+    sizes = _sizes(rng) | {"activation": ACTIVATIONS[(number + 2) % len(ACTIVATIONS)]}
+    config = GPTConfig(vocab, **sizes, max_len=24, pad_id=pad_id, init_std=0.3)
+    return Case("gpt", number, {"config": config}, {"ids": _ids(rng, int(rng.integers(1, 5)), 9, vocab, pad_id)})
+
+
+MAKERS = {"encoder": _encoder, "transformer": _transformer, "bert": _bert, "gpt": _gpt}
 MAKERS |= {kind: partial(_of_family, kind) for kind in FAMILY}

@@ -129,22 +129,27 @@ def seq2seq(source_vocab, target_vocab, d_model, d_hidden, kind="gru", how=None,
     }
 
 
-def decoder_layer(d_model, d_ff, name=""):
+def decoder_layer(d_model, d_ff, name="", cross_attention=True):
+    cross = multi_head_attention(d_model, f"{name}cross_attention.") | norm(f"{name}norm2", d_model)
     return (
         multi_head_attention(d_model, f"{name}self_attention.")
         | norm(f"{name}norm1", d_model)
-        | multi_head_attention(d_model, f"{name}cross_attention.")
-        | norm(f"{name}norm2", d_model)
+        | (cross if cross_attention else {})
         | feed_forward(d_model, d_ff, f"{name}feed_forward.")
         | norm(f"{name}norm3", d_model)
     )
 
 
-def decoder(n_layers, d_model, d_ff, pre_norm=False, name=""):
+def decoder(n_layers, d_model, d_ff, pre_norm=False, name="", cross_attention=True):
     shapes = {}
     for n in range(n_layers):
-        shapes |= decoder_layer(d_model, d_ff, f"{name}layers.{n}.")
+        shapes |= decoder_layer(d_model, d_ff, f"{name}layers.{n}.", cross_attention)
     return shapes | (norm(f"{name}norm", d_model) if pre_norm else {})
+
+
+def gpt(config):
+    tables = {"token.weight": (config.vocab_size, config.d_model), "position.weight": (config.max_len, config.d_model)}
+    return tables | decoder(config.n_layers, config.d_model, config.d_ff, True, "decoder.", cross_attention=False)
 
 
 def transformer(config):

@@ -11,6 +11,7 @@ import course_lib.torch.training.translation
 from course_lib.masks import padding_mask
 from course_lib.models.bert_heads import MaskedLMOutput
 from course_lib.models.blocks import BlockConfig
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.text.padding import padded
 
@@ -55,8 +56,8 @@ def seq2seq(cell="gru", score="additive", order="bahdanau"):
     """A maker of recurrent translators of one kind."""
 
     def make(framework: str, dropout: float):
-        sizes = (VOCABULARY, VOCABULARY, D, D)
-        return LIBRARIES[framework].Seq2Seq(*sizes, cell=cell, score=score, order=order, dropout=dropout)
+        config = Seq2SeqConfig(VOCABULARY, VOCABULARY, D, D, cell=cell, score=score, order=order, dropout=dropout)
+        return LIBRARIES[framework].Seq2Seq(config)
 
     return make
 

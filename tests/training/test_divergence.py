@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 
 from course_lib.training.history import Evaluation
 from course_lib.training.limits import Limits
-from course_lib.training.resume import read_training
 from course_lib.training.run import Run
 from course_lib.training.saving import Saving
+from course_lib.training.training_file import read_training
 from tests.support import classifiers, translators
 
 NAN = float("nan")

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from course_lib.checkpoints.weights import CheckpointError
-from course_lib.training.resume import FILE, alone_in, read_training, write_training
+from course_lib.training.training_file import FILE, alone_in, read_training, write_training
 from tests.support import translators
 
 HOLDER = """
 import sys
-from course_lib.training.resume import alone_in
+from course_lib.training.training_file import alone_in
 with alone_in(sys.argv[1]):
     print(1, flush=True)
     input()

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from course_lib.training.resume import FILE, read_training, write_training
+from course_lib.training.training_file import FILE, read_training, write_training
 from tests.support import translators
 
 ROOM = 16 * 1024  # bytes; a training here takes some 60,000

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.training.interruption import Interruption
-from course_lib.training.resume import FILE, read_training
+from course_lib.training.training_file import FILE, read_training
 from tests.support import translators
 from tests.support.resume_process import train as process_train
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.checkpoints.weights import CheckpointError
-from course_lib.training.resume import read_training, write_training
+from course_lib.training.training_file import read_training, write_training
 from tests.support import tasks
 from tests.support.tasks import DROPOUT, module, train
 

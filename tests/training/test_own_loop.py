@@ -86,12 +86,6 @@ def test_one_place_serves_a_run_and_the_one_that_goes_on(tmp_path):
     assert len(run.history().loss) == 5
 
 
-@pytest.mark.parametrize("limits", [{}, {"patience": 3}])
-def test_an_end_is_needed(limits):
-    with pytest.raises(ValueError, match="training needs an end"):
-        Limits(**limits)
-
-
 def test_both_frameworks_loops_stand_on_one_screen():
     for module in (course_lib.torch.training.loop, course_lib.tensorflow.training.loop):
         source = inspect.getsource(module.train)

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from course_lib.batches.pairs import PairBatches
 from course_lib.models.bert import BertConfig
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from tests.support import classifiers, translators
 
@@ -53,7 +54,7 @@ def translator(framework, kind, pad_id):
     if kind == "transformer":
         blocks = {"d_model": 12, "n_layers": 1, "n_heads": 3, "d_ff": 20, "dropout": 0.0}
         return library.Transformer(TransformerConfig(*sizes, **blocks, pad_id=pad_id))
-    return library.Seq2Seq(*sizes, 12, 12, score="additive", pad_id=pad_id)
+    return library.Seq2Seq(Seq2SeqConfig(*sizes, 12, 12, score="additive", pad_id=pad_id))
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

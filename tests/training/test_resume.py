@@ -12,7 +12,8 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.checkpoints.weights import CheckpointError
-from course_lib.training.resume import FILE, read_training, write_training
+from course_lib.models.seq2seq import Seq2SeqConfig
+from course_lib.training.training_file import FILE, read_training, write_training
 from tests.support import translators
 from tests.support.resume_process import train
 
@@ -145,7 +146,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("course_lib.training.resume.os.fsync", full)
+    monkeypatch.setattr("course_lib.training.training_file.os.fsync", full)
     with pytest.raises(OSError, match="no space"):
         write_training(tmp_path, {"a": np.zeros(3)}, {"step": 2})
     assert read_training(tmp_path)[1] == {"step": 1}
@@ -182,7 +183,7 @@ def test_another_padding_is_refused(tmp_path):
     framework, run = "torch", importlib.import_module("course_lib.torch.training.translation").train
     settings = {"checkpoint": tmp_path, "progress": False}
     for pad_id in (0, 22):
-        model = translators.LIBRARIES[framework].Seq2Seq(23, 23, 12, 12, pad_id=pad_id)
+        model = translators.LIBRARIES[framework].Seq2Seq(Seq2SeqConfig(23, 23, 12, 12, pad_id=pad_id))
         if pad_id == 0:
             run(model, translators.batches(), steps=1, **settings)
             continue

@@ -16,6 +16,14 @@ def test_without_warm_up_it_starts_at_the_peak():
     assert_allclose(warmup_then_linear_decay(np.arange(4), 4, 0), [1, 0.75, 0.5, 0.25])
 
 
+def test_a_peak_makes_it_the_rate_itself():
+    rates = [warmup_then_linear_decay(step, 10, 2, 4e-3) for step in (2, 6)]
+    assert_allclose(rates, [4e-3, 2e-3])
+    for peak in (0, -1e-3, float("nan")):
+        with pytest.raises(ValueError, match="peak must be positive"):
+            warmup_then_linear_decay(0, 10, 2, peak)
+
+
 @pytest.mark.parametrize("warmup", [-1, 10, 11])
 def test_warm_up_must_end_before_training_does(warmup):
     with pytest.raises(ValueError, match="warmup must lie in"):

@@ -14,9 +14,6 @@ from course_lib.models.bert_heads import MaskedLMOutput
 from course_lib.models.transformer import TransformerConfig
 from course_lib.text.padding import padded
 from course_lib.training.arguments import settings_of
-from course_lib.training.bar import Bar
-from course_lib.training.limits import Limits
-from course_lib.training.run import Run
 from tests.support import translators
 from tests.support.keras_sketch import TensorFlowSketch
 
@@ -158,21 +155,6 @@ def test_what_is_no_ids_is_not_trained_on(framework, ids, error, message):
 def test_lists_of_ids_are_taken():
     assert_array_equal(padded([[1, 2], [3]]), [[1, 2], [3, 0]])
     assert_array_equal(Batches([[1, 2], [3]])[0].ids, [[3, 0], [1, 2]])
-
-
-def test_with_a_limit_of_time_the_bar_knows_its_end(capsys):
-    """2 s an update, so that 15 updates go into 30 s; the fewest updates of several limits count."""
-    for limits, expected in (({"seconds": 30.0}, 15), ({"seconds": 30.0, "steps": 12}, 12), ({"seconds": 1e9}, None)):
-        now, seen = [0.0], []
-        run = Run(translators.batches(), Limits(**{"epochs": 4, **limits}), clock=lambda: now[0])  # noqa: B023
-        with run, Bar() as bar:
-            for _ in run:
-                now[0] += 2.0
-                run.record(1.0, 5)
-                bar.show(run)
-                seen.append(bar.bar.total)
-        assert bar.bar.n == len(seen) and "loss 1.000, 2 tokens/s" in str(bar.bar)
-        assert seen[10] == (expected or 24) and seen[-1] == len(seen) == (expected or 24)
 
 
 class Headed(TensorFlowSketch):

@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 
 from course_lib.batches.pairs import PairBatches
 from course_lib.batches.texts import Batches
+from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from tests.support import classifiers, translators
 
@@ -74,7 +75,7 @@ def transformer(library):
 
 
 def recurrent(library):
-    return translators.LIBRARIES[library].Seq2Seq(23, 23, 12, 12)
+    return translators.LIBRARIES[library].Seq2Seq(Seq2SeqConfig(23, 23, 12, 12))
 
 
 @pytest.mark.parametrize("make", [transformer, recurrent])

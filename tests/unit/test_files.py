@@ -19,7 +19,7 @@ from course_lib import files
 from course_lib.checkpoints import weights
 from course_lib.checkpoints.weights import CheckpointError, read_checkpoint, write_checkpoint
 from course_lib.files import replacing
-from course_lib.training.resume import write_training
+from course_lib.training.training_file import write_training
 from tests.support.writers import WRITERS, contents
 
 ROOT = Path(course_lib.__file__).parent
@@ -261,10 +261,10 @@ ALLOWED = {
     "data/sources/archive.py _download": "into a folder that is moved into the cache when it is whole",
     "data/cache.py _write_stamp": "beside its place, then renamed; a stamp that is lost costs a look at the files",
     "grading/contain.py _descriptor_silenced": "the null device",
-    "grading/marking/incoming.py lay": "the time stamp last, without which the next run lays it once more",
+    "grading/marking/incoming.py _write": "beside its place, then renamed",
     "grading/marking/normalise.py write": "made anew from what was handed in by every run",
-    "training/resume.py write_training": "beside its place, then renamed",
-    "training/resume.py prepare_folder": "a probe that goes at once",
+    "training/training_file.py write_training": "beside its place, then renamed",
+    "training/training_file.py prepare_folder": "a probe that goes at once",
 }
 
 

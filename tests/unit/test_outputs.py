@@ -1,8 +1,8 @@
 """course_lib.models: the fields of what the models return."""
 
-from course_lib.models import bert, bert_heads, blocks, transformer
+from course_lib.models import bert, bert_heads, blocks, gpt, transformer
 
-OUTPUTS = {**vars(blocks), **vars(bert), **vars(bert_heads), **vars(transformer)}
+OUTPUTS = {**vars(blocks), **vars(bert), **vars(bert_heads), **vars(gpt), **vars(transformer)}
 
 
 def test_fields():
@@ -21,6 +21,8 @@ def test_fields():
         "TransformerOutput": (
             "logits", "encoder_hidden", "encoder_weights", "decoder_hidden", "self_weights", "cross_weights",
         ),
+        "GPTOutput": ("logits", "hidden", "weights"),
+        "GPTState": ("caches", "real"),
         "LossOutput": ("loss", "nll", "n_tokens"),
     }  # fmt: skip
     assert {name: OUTPUTS[name]._fields for name in fields} == fields

@@ -27,6 +27,7 @@ def test_a_function_with_its_docstring():
 def test_a_class_loses_every_docstring_and_keeps_every_line_of_code():
     plain, full = show(MultiHeadAttention).data, show(MultiHeadAttention, docstring=True).data
     assert '"""' not in plain and "def split(self, x):" in plain and "def __call__" in plain
+    assert ":\n\n" not in plain, "no empty line where a docstring was"
     kept = [line for line in plain.splitlines() if line.strip()]
     assert set(kept) <= set(full.splitlines())
 
@@ -83,3 +84,9 @@ def test_claims_are_kept_and_not_shown(capsys, monkeypatch):
 def test_claims_are_numbers(value):
     with pytest.raises(TypeError, match="the claim 'accuracy' must be a number"):
         claims(accuracy=value)
+
+
+def test_of_claims_all_or_none_are_kept(monkeypatch):
+    monkeypatch.setattr("course_lib.lecture.show.display", lambda *arguments, **options: pytest.fail("one was kept"))
+    with pytest.raises(TypeError, match="the claim 'second' must be a number"):
+        claims(first=1.0, second="good")

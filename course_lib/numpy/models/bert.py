@@ -4,12 +4,12 @@ import numpy as np
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.models.bert import BERT, BertConfig, BertOutput
-from course_lib.models.hugging_face import check_config
+from course_lib.models.config_json import check_config
 from course_lib.numpy.attention import attention
+from course_lib.numpy.checkpoint import Checkpoint
 from course_lib.numpy.encoder import Encoder
 from course_lib.numpy.layers import Embedding, LayerNorm, Linear, Module, checked_ids
 from course_lib.numpy.positions import LearnedPositions
-from course_lib.numpy.pretrained import Checkpoint
 from course_lib.numpy.state import get_state, set_state
 
 

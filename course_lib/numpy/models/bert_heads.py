@@ -10,12 +10,12 @@ from course_lib.models.bert_heads import (
     PretrainingOutput,
     TokenClassifierOutput,
 )
-from course_lib.models.hugging_face import check_config
+from course_lib.models.config_json import check_config
 from course_lib.numpy.attention import attention
+from course_lib.numpy.checkpoint import Checkpoint
 from course_lib.numpy.layers import ACTIVATIONS, LayerNorm, Linear, Module, chosen, mean_pool
 from course_lib.numpy.masks import real_tokens
 from course_lib.numpy.models.bert import BertModel, initialise
-from course_lib.numpy.pretrained import Checkpoint
 
 
 class MaskedLMHead(Module):

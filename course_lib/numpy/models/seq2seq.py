@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from course_lib.checks import check_choice, check_dropout, check_halves, check_pairs
-from course_lib.models.seq2seq import Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
+from course_lib.checks import check_pairs
+from course_lib.models.seq2seq import SEQ2SEQ, Seq2SeqConfig, Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
 from course_lib.numpy.alignment import SCORES, weighted_mean
+from course_lib.numpy.checkpoint import Checkpoint
 from course_lib.numpy.decoding import NextLogits
 from course_lib.numpy.layers import Embedding, Linear, Module, checked_ids
 from course_lib.numpy.rnn import CELLS, RNN, run_fused
 
 
-class Seq2Seq(Module):
+class Seq2Seq(Checkpoint, Module):
     """The recurrent encoder-decoder, with attention (Bahdanau et al. 2015) or without (Cho et al. 2014).
 
     The encoder reads in both directions. A step of the decoder, from the state s(i-1) and the target token y(i-1):
@@ -25,49 +26,24 @@ class Seq2Seq(Module):
 
     Parameters
     ----------
-    source_vocab, target_vocab : tokens of the two languages
-    d_model : features of the embeddings
-    d_hidden : features of the decoder's state and of an annotation, of which each direction gives half
-    cell : "rnn", "gru" or "lstm"
-    score : "dot", "general" or "additive"; None for no attention
-    dropout : of the embeddings and of the layer before the logits; training only
-    pad_id : the source token that is padding
-    order : "bahdanau", the context is computed before the step; "luong", after it
+    config : sizes, the kind of cell, and of attention
     run : what runs a cell along a sequence, `run_unrolled` or `run_fused`
-
-    Raises
-    ------
-    ValueError : an unknown cell, score or order, an odd d_hidden, a dropout outside [0, 1).
     """
 
-    def __init__(
-        self,
-        source_vocab: int,
-        target_vocab: int,
-        d_model: int,
-        d_hidden: int,
-        cell: str = "gru",
-        score: str | None = None,
-        dropout: float = 0.0,
-        pad_id: int = 0,
-        order: str = "bahdanau",
-        run=run_fused,
-    ):
-        check_choice("cell", cell, CELLS)
-        check_choice("score", score, (None, *SCORES))
-        check_choice("order", order, ("bahdanau", "luong"))
-        check_dropout(dropout)
-        check_halves(d_hidden)
-        self.source_vocab, self.target_vocab, self.pad_id = source_vocab, target_vocab, pad_id
-        self.d_model, self.d_hidden, self.order, self.run = d_model, d_hidden, order, run
-        self.source_embedding = Embedding(source_vocab, d_model, d_model**-0.5)
-        self.target_embedding = Embedding(target_vocab, d_model, d_model**-0.5)
-        self.encoder = RNN(d_model, d_hidden // 2, cell, True, run)
-        self.cell = CELLS[cell](d_model + d_hidden if order == "bahdanau" else d_model, d_hidden)
+    family, architecture = SEQ2SEQ, "Seq2Seq"
+
+    def __init__(self, config: Seq2SeqConfig, run=run_fused):
+        self.config, self.order, self.run = config, config.order, run
+        self.source_vocab, self.target_vocab = config.source_vocab, config.target_vocab
+        d_model, d_hidden = config.d_model, config.d_hidden
+        self.source_embedding = Embedding(self.source_vocab, d_model, d_model**-0.5)
+        self.target_embedding = Embedding(self.target_vocab, d_model, d_model**-0.5)
+        self.encoder = RNN(d_model, d_hidden // 2, config.cell, True, run)
+        self.cell = CELLS[config.cell](d_model + d_hidden if self.order == "bahdanau" else d_model, d_hidden)
         self.bridge = Linear(d_hidden, self.cell.n_states * d_hidden)
-        self.score = None if score is None else SCORES[score](d_hidden, d_hidden)
+        self.score = None if config.score is None else SCORES[config.score](d_hidden, d_hidden)
         self.readout = Linear(d_hidden + d_model + d_hidden, d_model)
-        self.out_proj = Linear(d_model, target_vocab)
+        self.out_proj = Linear(d_model, self.target_vocab)
 
     def __call__(self, source_ids, target_ids):
         """Predict each target token from the true ones before it (teacher forcing).
@@ -99,7 +75,7 @@ class Seq2Seq(Module):
     def encode(self, source_ids):
         """Read the source: integers (B, S) -> Seq2SeqMemory; errors as for the call."""
         source_ids = checked_ids("source_ids", source_ids, self.source_vocab)
-        real = source_ids != self.pad_id
+        real = source_ids != self.config.pad_id
         annotations, last = self.encoder(self.source_embedding(source_ids), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
         state = np.split(np.tanh(self.bridge(last[0])), self.cell.n_states, axis=-1)

@@ -5,8 +5,9 @@ import tensorflow as tf
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.models.bert import BERT, BertConfig, BertOutput
-from course_lib.models.hugging_face import check_config
+from course_lib.models.config_json import check_config
 from course_lib.tensorflow.attention import attention
+from course_lib.tensorflow.checkpoint import Checkpoint
 from course_lib.tensorflow.encoder import Encoder
 from course_lib.tensorflow.fitting import Fittable
 from course_lib.tensorflow.layers import (
@@ -17,7 +18,6 @@ from course_lib.tensorflow.layers import (
     layer_norm,
 )
 from course_lib.tensorflow.positions import LearnedPositions
-from course_lib.tensorflow.pretrained import Checkpoint
 from course_lib.tensorflow.serialization import Portable
 
 

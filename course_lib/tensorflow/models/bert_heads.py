@@ -10,14 +10,23 @@ from course_lib.models.bert_heads import (
     PretrainingOutput,
     TokenClassifierOutput,
 )
-from course_lib.models.hugging_face import check_config
+from course_lib.models.config_json import check_config
 from course_lib.tensorflow.attention import attention
-from course_lib.tensorflow.encoder import ACTIVATIONS
+from course_lib.tensorflow.checkpoint import Checkpoint
 from course_lib.tensorflow.fitting import Fittable
-from course_lib.tensorflow.layers import ExplicitMask, chosen, dense, layer_norm, lengths, mean_pool, product, table_of
+from course_lib.tensorflow.layers import (
+    ACTIVATIONS,
+    ExplicitMask,
+    chosen,
+    dense,
+    layer_norm,
+    lengths,
+    mean_pool,
+    product,
+    table_of,
+)
 from course_lib.tensorflow.masks import real_tokens
 from course_lib.tensorflow.models.bert import BertModel
-from course_lib.tensorflow.pretrained import Checkpoint
 from course_lib.tensorflow.serialization import Portable
 
 

@@ -3,16 +3,17 @@
 import keras
 import tensorflow as tf
 
-from course_lib.checks import check_choice, check_dropout, check_halves, check_pairs
-from course_lib.models.seq2seq import Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
+from course_lib.checks import check_pairs
+from course_lib.models.seq2seq import SEQ2SEQ, Seq2SeqConfig, Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
 from course_lib.tensorflow.alignment import SCORES, weighted_mean
+from course_lib.tensorflow.checkpoint import Checkpoint
 from course_lib.tensorflow.decoding import NextLogits
 from course_lib.tensorflow.fitting import Fittable
 from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, product
 from course_lib.tensorflow.rnn import CELLS, RNN, run_fused
 
 
-class Seq2Seq(Fittable, ExplicitMask, keras.Model):
+class Seq2Seq(Checkpoint, Fittable, ExplicitMask, keras.Model):
     """The recurrent encoder-decoder, with attention (Bahdanau et al. 2015) or without (Cho et al. 2014).
 
     The encoder reads in both directions. A step of the decoder, from the state s(i-1) and the target token y(i-1):
@@ -27,51 +28,26 @@ class Seq2Seq(Fittable, ExplicitMask, keras.Model):
 
     Parameters
     ----------
-    source_vocab, target_vocab : tokens of the two languages
-    d_model : features of the embeddings
-    d_hidden : features of the decoder's state and of an annotation, of which each direction gives half
-    cell : "rnn", "gru" or "lstm"
-    score : "dot", "general" or "additive"; None for no attention
-    dropout : of the embeddings and of the layer before the logits; training only
-    pad_id : the source token that is padding
-    order : "bahdanau", the context is computed before the step; "luong", after it
+    config : sizes, the kind of cell, and of attention
     run : what runs a cell along a sequence, `run_unrolled` or `run_fused`
-
-    Raises
-    ------
-    ValueError : an unknown cell, score or order, an odd d_hidden, a dropout outside [0, 1).
     """
 
-    def __init__(
-        self,
-        source_vocab: int,
-        target_vocab: int,
-        d_model: int,
-        d_hidden: int,
-        cell: str = "gru",
-        score: str | None = None,
-        dropout: float = 0.0,
-        pad_id: int = 0,
-        order: str = "bahdanau",
-        run=run_fused,
-    ):
+    family, architecture = SEQ2SEQ, "Seq2Seq"
+
+    def __init__(self, config: Seq2SeqConfig, run=run_fused):
         super().__init__()
-        check_choice("cell", cell, CELLS)
-        check_choice("score", score, (None, *SCORES))
-        check_choice("order", order, ("bahdanau", "luong"))
-        check_dropout(dropout)
-        check_halves(d_hidden)
-        self.source_vocab, self.target_vocab, self.pad_id = source_vocab, target_vocab, pad_id
-        self.d_model, self.d_hidden, self.order, self.run = d_model, d_hidden, order, run
-        self.source_embedding = embedding(source_vocab, d_model, d_model**-0.5)
-        self.target_embedding = embedding(target_vocab, d_model, d_model**-0.5)
-        self.encoder = RNN(d_model, d_hidden // 2, cell, True, run)
-        self.cell = CELLS[cell](d_model + d_hidden if order == "bahdanau" else d_model, d_hidden)
+        self.config, self.order, self.run = config, config.order, run
+        self.source_vocab, self.target_vocab = config.source_vocab, config.target_vocab
+        d_model, d_hidden = config.d_model, config.d_hidden
+        self.source_embedding = embedding(self.source_vocab, d_model, d_model**-0.5)
+        self.target_embedding = embedding(self.target_vocab, d_model, d_model**-0.5)
+        self.encoder = RNN(d_model, d_hidden // 2, config.cell, True, run)
+        self.cell = CELLS[config.cell](d_model + d_hidden if self.order == "bahdanau" else d_model, d_hidden)
         self.bridge = dense(d_hidden, self.cell.n_states * d_hidden)
-        self.score = None if score is None else SCORES[score](d_hidden, d_hidden)
+        self.score = None if config.score is None else SCORES[config.score](d_hidden, d_hidden)
         self.readout = dense(d_hidden + d_model + d_hidden, d_model)
-        self.out_proj = dense(d_model, target_vocab)
-        self.dropout = keras.layers.Dropout(dropout)
+        self.out_proj = dense(d_model, self.target_vocab)
+        self.dropout = keras.layers.Dropout(config.dropout)
 
     def call(self, source_ids, target_ids, training=False):
         """Predict each target token from the true ones before it (teacher forcing).
@@ -114,13 +90,13 @@ class Seq2Seq(Fittable, ExplicitMask, keras.Model):
         The cell's product with [y, c] is that with y, known for all T, and that with c = sum_s a_s h_s. The latter is
         sum_s a_s (W_c h_s): the annotations go through W_c once, and a step forms a mean of S vectors.
         """
-        weight_y, weight_c = tf.split(self.cell.weight_ih, [self.d_model, self.d_hidden], axis=1)
+        weight_y, weight_c = tf.split(self.cell.weight_ih, [self.config.d_model, self.config.d_hidden], axis=1)
         from_y = product(y, weight_y) + self.cell.bias_ih  # (B, T, n_gates d_hidden)
         from_annotations = product(memory.annotations, weight_c)  # (B, S, n_gates d_hidden)
         n_rows, n_steps = y.shape[0], tf.shape(y)[1]
         inputs = tf.TensorArray(y.dtype, n_steps, element_shape=(n_rows, from_y.shape[-1]))
         inputs = inputs.unstack(tf.transpose(from_y, (1, 0, 2)))
-        states = tf.TensorArray(y.dtype, n_steps, element_shape=(n_rows, self.d_hidden))
+        states = tf.TensorArray(y.dtype, n_steps, element_shape=(n_rows, self.config.d_hidden))
         weights = tf.TensorArray(y.dtype, n_steps, element_shape=(n_rows, memory.mask.shape[-1]))
 
         def step(t, state, states, weights):
@@ -137,7 +113,7 @@ class Seq2Seq(Fittable, ExplicitMask, keras.Model):
     def encode(self, source_ids):
         """Read the source: integers (B, S) -> Seq2SeqMemory; errors as for the call."""
         source_ids = checked_ids("source_ids", source_ids, self.source_vocab)
-        real = source_ids != self.pad_id
+        real = source_ids != self.config.pad_id
         annotations, last = self.encoder(self.dropout(self.source_embedding(source_ids)), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
         state = tf.split(tf.tanh(self.bridge(last[0])), self.cell.n_states, axis=-1)

@@ -17,6 +17,7 @@ from course_lib.models.transformer import (
     TransformerState,
 )
 from course_lib.tensorflow.attention import attention
+from course_lib.tensorflow.checkpoint import Checkpoint
 from course_lib.tensorflow.decoder import Decoder
 from course_lib.tensorflow.decoding import NextLogits
 from course_lib.tensorflow.encoder import Encoder
@@ -24,7 +25,6 @@ from course_lib.tensorflow.fitting import Fittable
 from course_lib.tensorflow.kernels import Traced
 from course_lib.tensorflow.layers import ExplicitMask, checked_ids, dense, embedding, lengths, table_of
 from course_lib.tensorflow.positions import LearnedPositions, SinusoidalPositions
-from course_lib.tensorflow.pretrained import Checkpoint
 
 
 class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
@@ -80,9 +80,10 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
         check_pairs(source_ids.shape, target_ids.shape)
         memory_mask = padding_mask(source_ids, self.config.pad_id)
         encoded = self.encoder(self.embed_source(source_ids), mask=memory_mask, return_layers=return_layers)
-        mask = self.target_mask(target_ids)
-        x, memory = self.embed_target(target_ids), encoded.last_hidden
-        decoded = self.decoder(x, memory, mask=mask, memory_mask=memory_mask, return_layers=return_layers)
+        x, mask = self.embed_target(target_ids), padding_mask(target_ids, self.config.pad_id)
+        decoded = self.decoder(
+            x, encoded.last_hidden, mask=mask, memory_mask=memory_mask, return_layers=return_layers, causal=True
+        )
         return TransformerOutput(self.predict_from(decoded.last_hidden), *encoded[1:], *decoded[1:])
 
     def next_logits(self, source_ids, cached: bool = True):
@@ -126,10 +127,9 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
         def step(ids, state):
             mask = tf.concat([state.mask, padding_mask(ids, self.config.pad_id)], axis=-1)  # (B, 1, 1, t + n)
-            n_new, n_read = lengths(ids)[1], tf.shape(mask)[-1]
-            visible = mask if ids.shape[1] == 1 else mask & _past(n_new, n_read)
-            x = tf.ensure_shape(self.embed_target(ids, n_read - n_new), (*ids.shape, self.config.d_model))
-            hidden, caches = self.decoder.step(x, state.caches, visible, state.memory_mask)
+            x = self.embed_target(ids, tf.shape(mask)[-1] - lengths(ids)[1])
+            x = tf.ensure_shape(x, (*ids.shape, self.config.d_model))
+            hidden, caches = self.decoder.step(x, state.caches, mask, state.memory_mask, causal=True)
             return self.predict_from(hidden[:, -1]), TransformerState(state.memory_mask, mask, caches)
 
         hidden = tf.TensorSpec((None, None, self.config.d_model), self.compute_dtype)
@@ -170,10 +170,6 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
         return self.dropout(self._placed(table(ids), self.target_position, first))
 
-    def target_mask(self, ids):
-        """Neither the future nor padding: ids (B, T) -> boolean (B, 1, T, T)."""
-        return padding_mask(ids, self.config.pad_id) & _past(tf.shape(ids)[1], tf.shape(ids)[1])
-
     def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""
         if self.out_proj is not None:
@@ -188,12 +184,6 @@ class Transformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
 def _ids(n_rows, length):
     return tf.TensorSpec((n_rows, length), tf.int64)
-
-
-def _past(n_queries, n_keys):
-    """As `causal_mask`, of lengths that are known when the function runs: boolean (n_queries, n_keys)."""
-    places = tf.range(n_keys)
-    return places <= places[n_keys - n_queries :, None]
 
 
 def load_translator(name_or_folder="translator-es-en", attention=attention):

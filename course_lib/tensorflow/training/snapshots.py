@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from course_lib.tensorflow.state import _parameters, get_state, set_state
-from course_lib.training.resume import under
+from course_lib.training.training_file import under
 
 
 def seeded(traced, seed: int) -> list:

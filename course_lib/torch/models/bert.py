@@ -5,12 +5,12 @@ from torch import nn
 
 from course_lib.checks import check_mask_of_ids, check_segments
 from course_lib.models.bert import BERT, BertConfig, BertOutput
-from course_lib.models.hugging_face import check_config
+from course_lib.models.config_json import check_config
 from course_lib.torch.attention import attention
+from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.encoder import Encoder
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.positions import LearnedPositions
-from course_lib.torch.pretrained import Checkpoint
 
 
 class BertEmbeddings(nn.Module):

@@ -12,13 +12,12 @@ from course_lib.models.bert_heads import (
     PretrainingOutput,
     TokenClassifierOutput,
 )
-from course_lib.models.hugging_face import check_config
+from course_lib.models.config_json import check_config
 from course_lib.torch.attention import attention
-from course_lib.torch.encoder import ACTIVATIONS
-from course_lib.torch.layers import chosen, mean_pool
+from course_lib.torch.checkpoint import Checkpoint
+from course_lib.torch.layers import ACTIVATIONS, chosen, mean_pool
 from course_lib.torch.masks import real_tokens
 from course_lib.torch.models.bert import BertModel, initialise
-from course_lib.torch.pretrained import Checkpoint
 
 
 class MaskedLMHead(nn.Module):

@@ -4,15 +4,16 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from course_lib.checks import check_choice, check_dropout, check_halves, check_pairs
-from course_lib.models.seq2seq import Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
+from course_lib.checks import check_pairs
+from course_lib.models.seq2seq import SEQ2SEQ, Seq2SeqConfig, Seq2SeqMemory, Seq2SeqOutput, Seq2SeqState
 from course_lib.torch.alignment import SCORES, weighted_mean
+from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.rnn import CELLS, RNN, run_fused
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(Checkpoint, nn.Module):
     """The recurrent encoder-decoder, with attention (Bahdanau et al. 2015) or without (Cho et al. 2014).
 
     The encoder reads in both directions. A step of the decoder, from the state s(i-1) and the target token y(i-1):
@@ -27,51 +28,26 @@ class Seq2Seq(nn.Module):
 
     Parameters
     ----------
-    source_vocab, target_vocab : tokens of the two languages
-    d_model : features of the embeddings
-    d_hidden : features of the decoder's state and of an annotation, of which each direction gives half
-    cell : "rnn", "gru" or "lstm"
-    score : "dot", "general" or "additive"; None for no attention
-    dropout : of the embeddings and of the layer before the logits; training only
-    pad_id : the source token that is padding
-    order : "bahdanau", the context is computed before the step; "luong", after it
+    config : sizes, the kind of cell, and of attention
     run : what runs a cell along a sequence, `run_unrolled` or `run_fused`
-
-    Raises
-    ------
-    ValueError : an unknown cell, score or order, an odd d_hidden, a dropout outside [0, 1).
     """
 
-    def __init__(
-        self,
-        source_vocab: int,
-        target_vocab: int,
-        d_model: int,
-        d_hidden: int,
-        cell: str = "gru",
-        score: str | None = None,
-        dropout: float = 0.0,
-        pad_id: int = 0,
-        order: str = "bahdanau",
-        run=run_fused,
-    ):
+    family, architecture = SEQ2SEQ, "Seq2Seq"
+
+    def __init__(self, config: Seq2SeqConfig, run=run_fused):
         super().__init__()
-        check_choice("cell", cell, CELLS)
-        check_choice("score", score, (None, *SCORES))
-        check_choice("order", order, ("bahdanau", "luong"))
-        check_dropout(dropout)
-        check_halves(d_hidden)
-        self.source_vocab, self.target_vocab, self.pad_id = source_vocab, target_vocab, pad_id
-        self.d_model, self.d_hidden, self.order, self.run = d_model, d_hidden, order, run
-        self.source_embedding = nn.Embedding(source_vocab, d_model)
-        self.target_embedding = nn.Embedding(target_vocab, d_model)
-        self.encoder = RNN(d_model, d_hidden // 2, cell, True, run)
-        self.cell = CELLS[cell](d_model + d_hidden if order == "bahdanau" else d_model, d_hidden)
+        self.config, self.order, self.run = config, config.order, run
+        self.source_vocab, self.target_vocab = config.source_vocab, config.target_vocab
+        d_model, d_hidden = config.d_model, config.d_hidden
+        self.source_embedding = nn.Embedding(self.source_vocab, d_model)
+        self.target_embedding = nn.Embedding(self.target_vocab, d_model)
+        self.encoder = RNN(d_model, d_hidden // 2, config.cell, True, run)
+        self.cell = CELLS[config.cell](d_model + d_hidden if self.order == "bahdanau" else d_model, d_hidden)
         self.bridge = nn.Linear(d_hidden, self.cell.n_states * d_hidden)
-        self.score = None if score is None else SCORES[score](d_hidden, d_hidden)
+        self.score = None if config.score is None else SCORES[config.score](d_hidden, d_hidden)
         self.readout = nn.Linear(d_hidden + d_model + d_hidden, d_model)
-        self.out_proj = nn.Linear(d_model, target_vocab)
-        self.dropout = nn.Dropout(dropout)
+        self.out_proj = nn.Linear(d_model, self.target_vocab)
+        self.dropout = nn.Dropout(config.dropout)
         for table in (self.source_embedding, self.target_embedding):
             nn.init.normal_(table.weight, std=d_model**-0.5)
 
@@ -116,7 +92,7 @@ class Seq2Seq(nn.Module):
         The cell's product with [y, c] is that with y, known for all T, and that with c = sum_s a_s h_s. The latter is
         sum_s a_s (W_c h_s): the annotations go through W_c once, and a step forms a mean of S vectors.
         """
-        weight_y, weight_c = self.cell.weight_ih.split([self.d_model, self.d_hidden], dim=1)
+        weight_y, weight_c = self.cell.weight_ih.split([self.config.d_model, self.config.d_hidden], dim=1)
         from_y = F.linear(y, weight_y, self.cell.bias_ih)  # (B, T, n_gates d_hidden)
         from_annotations = F.linear(memory.annotations, weight_c)  # (B, S, n_gates d_hidden)
         state, states, weights = memory.state, [], []
@@ -131,7 +107,7 @@ class Seq2Seq(nn.Module):
     def encode(self, source_ids):
         """Read the source: integers (B, S) -> Seq2SeqMemory; errors as for the call."""
         source_ids = checked_ids("source_ids", source_ids, self.source_vocab, device=self.out_proj.weight.device)
-        real = source_ids != self.pad_id
+        real = source_ids != self.config.pad_id
         annotations, last = self.encoder(self.dropout(self.source_embedding(source_ids)), mask=real)
         keys = None if self.score is None else self.score.prepare(annotations)
         state = torch.tanh(self.bridge(last[0])).chunk(self.cell.n_states, dim=-1)

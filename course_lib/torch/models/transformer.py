@@ -15,13 +15,13 @@ from course_lib.models.transformer import (
     TransformerState,
 )
 from course_lib.torch.attention import attention
+from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.encoder import Encoder
 from course_lib.torch.layers import checked_ids
-from course_lib.torch.masks import causal_mask, padding_mask
+from course_lib.torch.masks import padding_mask
 from course_lib.torch.positions import LearnedPositions, SinusoidalPositions
-from course_lib.torch.pretrained import Checkpoint
 
 
 class Transformer(Checkpoint, nn.Module):
@@ -75,8 +75,8 @@ class Transformer(Checkpoint, nn.Module):
         check_pairs(source_ids.shape, target_ids.shape)
         memory_mask = padding_mask(source_ids, self.config.pad_id)
         encoded = self.encoder(self.embed_source(source_ids), memory_mask, return_layers)
-        mask = self.target_mask(target_ids)
-        decoded = self.decoder(self.embed_target(target_ids), encoded.last_hidden, mask, memory_mask, return_layers)
+        x, mask = self.embed_target(target_ids), padding_mask(target_ids, self.config.pad_id)
+        decoded = self.decoder(x, encoded.last_hidden, mask, memory_mask, return_layers, causal=True)
         return TransformerOutput(self.predict_from(decoded.last_hidden), *encoded[1:], *decoded[1:])
 
     def next_logits(self, source_ids, cached: bool = True):
@@ -98,10 +98,8 @@ class Transformer(Checkpoint, nn.Module):
         """Read new target tokens, integers (B, n) -> logits (B, target_vocab) of the one after them, the next state."""
         ids = checked_ids("ids", ids, self.config.target_vocab, device=self.source_embedding.weight.device)
         mask = torch.cat([state.mask, padding_mask(ids, self.config.pad_id)], dim=-1)  # (B, 1, 1, t + n)
-        n_new, n_read = ids.shape[1], mask.shape[-1]
-        x = self.embed_target(ids, n_read - n_new)
-        visible = mask if n_new == 1 else mask & causal_mask(n_new, n_read).to(ids.device)
-        hidden, caches = self.decoder.step(x, state.caches, visible, state.memory_mask)
+        x = self.embed_target(ids, mask.shape[-1] - ids.shape[1])
+        hidden, caches = self.decoder.step(x, state.caches, mask, state.memory_mask, causal=True)
         return self.predict_from(hidden[:, -1]), TransformerState(state.memory_mask, mask, caches)
 
     def embed_source(self, ids):
@@ -112,10 +110,6 @@ class Transformer(Checkpoint, nn.Module):
         """ids (B, T), the tokens from place `first` on -> (B, T, d_model), as `embed_source`."""
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
         return self.dropout(self._placed(table(ids), self.target_position, first))
-
-    def target_mask(self, ids):
-        """Neither the future nor padding: ids (B, T) -> boolean (B, 1, T, T)."""
-        return padding_mask(ids, self.config.pad_id) & causal_mask(ids.shape[1]).to(ids.device)
 
     def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, target_vocab)."""

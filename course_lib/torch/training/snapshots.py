@@ -5,7 +5,7 @@ import torch
 
 from course_lib.torch.state import _array, _fill, _get_buffers, _parameters, _plain, _set_buffers, get_state, set_state
 from course_lib.torch.training.common import device_of
-from course_lib.training.resume import under
+from course_lib.training.training_file import under
 
 
 def snapshot(model, optimizer) -> dict[str, np.ndarray]:

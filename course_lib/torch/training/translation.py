@@ -1,6 +1,5 @@
 """Training a translation model in PyTorch: the loop of `training.loop` with teacher forcing."""
 
-import time
 from collections.abc import Callable, Sequence
 
 from torch import nn
@@ -19,17 +18,7 @@ def train(
     validation: Sequence | None = None,
     rate: float | Callable[[int], float] = 1e-3,
     smoothing: float = 0.1,
-    max_norm: float | None = None,
-    epochs: int | None = None,
-    steps: int | None = None,
-    seconds: float | None = None,
-    validate_every: int | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    save_every: float = 60.0,
-    seed: int = 0,
-    progress: bool = True,
-    clock: Callable[[], float] = time.perf_counter,
+    **options,
 ) -> History:
     """Train a translation model in place with teacher forcing and leave it in evaluation mode, its best weights set.
 
@@ -40,32 +29,14 @@ def train(
     validation : held-out batches of the same kind; decide over the best weights and when patience is over
     rate : of Adam; a number, or a function of the step (0 for the first), as `schedules.warmup_then_inverse_root`
     smoothing : of the labels
-
-    The other parameters, what is raised, and how a training goes on from its `checkpoint`: as for
-    `course_lib.torch.training.loop.train`.
+    options : limits, clipping, saving and all else, by name, as for `course_lib.torch.training.loop.train`, which
+        also says what is raised and how a training goes on from its `checkpoint`
 
     Returns
     -------
     History : of the updates and the validations.
     """
-    return loop.train(
-        model,
-        batches,
-        objectives.translation(smoothing),
-        validation,
-        rate,
-        max_norm=max_norm,
-        epochs=epochs,
-        steps=steps,
-        seconds=seconds,
-        validate_every=validate_every,
-        patience=patience,
-        checkpoint=checkpoint,
-        save_every=save_every,
-        seed=seed,
-        progress=progress,
-        clock=clock,
-    )
+    return loop.train(model, batches, objectives.translation(smoothing), validation, rate, **options)
 
 
 def train_step(model, optimizer, batch, smoothing: float = 0.1, max_norm: float | None = None):

@@ -1,4 +1,7 @@
-"""The border between the configurations of BERT's family and config.json, the same for each of its members."""
+"""The border between the configurations of BERT's family and config.json, the same for each of its members.
+
+How the weights are called there, the table of names, stands with each model: `BERT` in `bert.py`, and so on.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields

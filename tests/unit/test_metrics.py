@@ -79,6 +79,11 @@ def test_bad_shapes(function, predictions, labels):
         function(predictions, labels)
 
 
+def test_an_interval_for_a_difference_needs_two_examples():
+    with pytest.raises(ValueError, match="needs two examples or more"):
+        accuracy_difference([1], [0], [1])
+
+
 @pytest.mark.parametrize("confidence", [0, 1, 95])
 def test_bad_confidence(confidence):
     with pytest.raises(ValueError, match="between 0 and 1"):
