@@ -12,7 +12,7 @@ export PATH := $(BIN):$(PATH)
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test mutation lab notebooks grade bench lint clean ready
+.PHONY: help book test mutation lab notebooks release grade bench lint clean ready
 
 help:            ## list these targets
 	@echo "usage: make TARGET"
@@ -28,6 +28,7 @@ book: ready      ## build the book and say where it is
 # nbval takes a second to load, in each process, and is wanted only by those that run lectures, which load it.
 test: ready      ## check the style, then run every test, on all cores: ARGS="tests/unit -k masks" chooses
 	@$(PY) -m ruff check .
+	@$(PY) -m course_lib.data fetch  # here, as a lecture that fetches says so in its output
 	@$(PY) -m pytest -n auto -p no:nbval $(ARGS)
 
 mutation: ready  ## plant every bug and record that the tests notice all: ARGS=--changed, ARGS="-k attention"
@@ -39,6 +40,13 @@ lab: ready       ## open the lectures in JupyterLab
 
 notebooks: ready ## run lectures again in place: NAMES="21-self-attention ...", all by default
 	@$(PY) tests/execute.py $(NAMES)
+
+release: ready   ## make the students' version, and prove that it holds no answer: ASSIGNMENT=name
+	@if [ -z "$(ASSIGNMENT)" ] || [ ! -d "assignments/source/$(ASSIGNMENT)" ]; then \
+	    echo "Say which assignment: make release ASSIGNMENT=name, with one of:" $$(ls assignments/source) >&2; exit 2; \
+	fi; \
+	(cd assignments && nbgrader generate_assignment "$(ASSIGNMENT)" --force) && \
+	PYTHONPATH="$(CURDIR)" $(PY) -m course_lib.grading.release --course assignments "$(ASSIGNMENT)"
 
 # Grading goes on when one submission fails, so that the others get their feedback; the exit code tells.
 grade: ready     ## grade what was handed in: ASSIGNMENT=name

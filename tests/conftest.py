@@ -2,8 +2,10 @@
 
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections import defaultdict
@@ -25,6 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = Path(__file__).parent
+SHARED = "COURSE_TESTS_SHARED"
 LECTURES, BUGS = "test_execution.py", "test_planted_bugs.py"  # in whatever folder pytest counts from
 STRICT = ("conformance", "training", "unit")  # folders in which a warning is an error, except for
 OVERLOOKED = (
@@ -57,6 +60,9 @@ def pytest_configure(config):
         )
     others = os.environ.get("PYTHONPATH")  # for the processes that tests start
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), others)))
+    if SHARED not in os.environ:  # one folder for the run, its workers, and the processes that plant bugs
+        os.environ[SHARED] = tempfile.mkdtemp(prefix="course-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(SHARED)))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(config), "course-progress")
 

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from course_lib.data import registry
-from course_lib.data.registry import Archive, DataSet, HubRepo, Wheel
+from course_lib.data.registry import Archive, DataSet, HubRepo, Shipped, Wheel
 
 
 def megabytes(size: int | None) -> str:
@@ -29,8 +29,10 @@ def total(entry: DataSet) -> str:
     return known if all(sizes) else f"about {known}"
 
 
-def origin(source: Wheel | HubRepo | Archive) -> str:
-    """A link to a source, in MyST."""
+def origin(source: Wheel | HubRepo | Archive | Shipped) -> str:
+    """A link to a source, in MyST; what ships needs none."""
+    if isinstance(source, Shipped):
+        return source.label
     if isinstance(source, Wheel):
         return f"the wheel [{source.label}](https://pypi.org/project/{source.package}/{source.version}/)"
     if isinstance(source, Archive):

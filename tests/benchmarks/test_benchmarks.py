@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import compare
+import grading
 import run
 from figures import Figure, Subject, all_figures, attention_figures, bert_figures, rnn_figures, translator_figures
 from problems import attention_flops, rnn_flops
@@ -111,3 +113,11 @@ def test_every_mark_is_a_figure():
     for figure in all_figures():
         assert set(figure.targets) <= {subject.label for subject in figure.subjects}
         assert set(figure.memory_targets) == (set(figure.targets) if figure.memory else set())
+
+
+def test_the_processor_time_of_grading_is_that_of_its_kernels_too(tmp_path):
+    burn = "import time; start = time.process_time()\nwhile time.process_time() < start + 0.5: pass"
+    command = [sys.executable, "-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"]
+    assert 0.5 < grading.run(tmp_path, dict(os.environ), [command]) < 5
+    with pytest.raises(RuntimeError, match="ended with 3:\nwhy"):
+        grading.run(tmp_path, dict(os.environ), [[sys.executable, "-c", "print('why'); raise SystemExit(3)"]])

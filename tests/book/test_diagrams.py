@@ -152,6 +152,7 @@ def test_what_a_diagram_says_is_escaped_lowered_and_raised():
     d.text(100, 50, "a < b_1_ + W^Q^")
     svg = BeautifulSoup(d.svg(), "html.parser")
     assert html.unescape(svg.svg["aria-label"]) == d.alt
+    assert "a &lt; b" in d.svg(), "a browser would mend the bare sign, where it reads HTML"
     assert svg.find("text").text.replace("\u200b", "") == "a < b1 + WQ"
     assert [part.text for part in svg.find_all("tspan")[::2]] == ["1", "Q"]
     assert d._repr_svg_() == d.svg()

@@ -41,6 +41,8 @@ def import_frameworks() -> None:
     """Everything heavy and nothing of course_lib."""
     import IPython.display  # noqa: F401
     import keras  # noqa: F401
+    import nbconvert.exporters  # noqa: F401
+    import nbgrader.server_extensions.formgrader  # noqa: F401
     import safetensors.torch  # noqa: F401
     import scipy.special  # noqa: F401
     import tensorflow  # noqa: F401
@@ -77,6 +79,8 @@ def _in_the_fork(bug: Bug, folder: Path) -> None:
         sys.path.insert(0, str(LIBRARY.parent))
         os.environ["PYTHONPATH"] = str(LIBRARY.parent)  # for `tests`; conftest puts the library in front
         os.chdir(LIBRARY.parent)
+        if bug.copy:
+            os.environ["PYTHONSAFEPATH"] = "1"  # else a process would find the library of its folder before the copy
         os.environ["TMPDIR"] = tempfile.tempdir = str(folder)  # what the tests leave goes with it
         library = plant(bug, folder)
         recorder, only = Recorder(), ["-k", bug.only] if bug.only else []

@@ -1,5 +1,6 @@
 """The suite notices every bug: here those of the files that changed since all were caught, with --all-bugs all."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -40,6 +41,32 @@ def test_every_bug_can_be_planted():
         except (OSError, SyntaxError, ValueError) as error:
             failures.append(f"{bug}: {error}")
     assert not failures, "\n".join(failures)
+
+
+def is_plain(statement: ast.stmt) -> bool:
+    """Whether nothing is computed or decided: an import, a docstring, a name or a table, a class of nothing else."""
+    if isinstance(statement, ast.ClassDef):
+        return all(map(is_plain, statement.body))
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return not any(isinstance(node, (ast.Call, ast.IfExp, ast.comprehension)) for node in ast.walk(statement))
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
+def without_bugs() -> list[str]:
+    """The files of the library that have no bugs although something could be wrong in them."""
+    found = []
+    for path in sorted(LIBRARY.rglob("*.py")):
+        file, tree = path.relative_to(LIBRARY).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+        if not all(map(is_plain, tree.body)) and not bugs_of(file):
+            found.append(file)
+    return found
+
+
+def test_every_file_of_the_library_that_computes_or_decides_has_bugs():
+    bare = without_bugs()
+    assert not bare, f"plant some in tests/mutation/bugs/{bare[0].removesuffix('.py')}.toml: {', '.join(bare)}"
 
 
 def test_there_are_bugs_in_every_framework_and_in_the_neutral_modules():

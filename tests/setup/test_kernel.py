@@ -90,6 +90,7 @@ def test_a_gpu_kernel_shows_one_gpu_and_lets_tensorflow_share_it(smi, tmp_path):
     specs = kernel.registered(kernel.kernels_folder(prefix=str(tmp_path)))
     assert list(specs) == ["course-cpu", "course-gpu-0", "course-gpu-1"]
     assert specs["course-gpu-1"]["display_name"] == "Course (GPU 1: NVIDIA RTX 6000, Ada)"
+    assert specs["course-cpu"]["env"] == {"COURSE_DEVICE": "cpu", "CUDA_VISIBLE_DEVICES": ""}
     assert specs["course-gpu-1"]["env"] == {
         "COURSE_DEVICE": "cuda",
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",

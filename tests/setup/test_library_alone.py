@@ -26,8 +26,9 @@ NEEDS = {
     "course_lib.evaluation.baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.retrieval_baselines": ("lectures", "sklearn"),
     **{f"course_lib.grading.marking.{name}": ("lab", "nbformat") for name in
-       ("alone", "cells", "execute", "normalise", "reading")},
-    **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "incoming", "report")},
+       ("alone", "cells", "execute", "normalise", "reading", "strays")},
+    **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "report", "standing")},
+    "course_lib.grading.release": ("lab", "nbformat"),
     "course_lib.grading.restore": ("lab", "nbformat"),
 }
 

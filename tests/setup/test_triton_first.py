@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+import course_lib
+
+ROOT = Path(course_lib.__file__).parents[1]
 OPTIMIZE = "weights = [torch.nn.Parameter(torch.zeros(2))]; torch.optim.SGD(weights, lr=0.1); print('alive')"
 
 
