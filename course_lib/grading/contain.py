@@ -5,7 +5,9 @@ would lose everything. It reads a displayed value as the mark, so a wrong answer
 win it. Here both are thrown away, and an endless loop or a call of `sys.exit` ends in an ordinary failure.
 """
 
+import _thread
 import contextlib
+import functools
 import io
 import logging
 import os
@@ -20,8 +22,7 @@ import numpy as np
 from course_lib.grading.compare import CheckFailed
 
 LIMIT_S = 3.0
-AGAIN_S, SOONEST_S = 0.05, 2e-5  # from the first alarm to the second, and between two alarms at the shortest
-CLEANING_UP = (__file__, contextlib.__file__)  # where an alarm would undo the undoing
+AGAIN_S = 0.05  # from one alarm to the next: time for the code that was stopped to put its own things in order
 
 
 class Stopped(CheckFailed):
@@ -29,7 +30,17 @@ class Stopped(CheckFailed):
 
 
 class _TimeIsUp(BaseException):
-    """Raised by the alarm; no `except Exception` in a student's loop catches it, and a bare `except` not for long."""
+    """Raised by the alarm; no `except Exception` in a student's loop catches it."""
+
+
+class _TimeIsUpAgain(_TimeIsUp):
+    """Raised by the alarm where the code goes on, since something like `while True: try: ... except: pass` caught it.
+
+    To make one sets off the next alarm. Python looks for alarms between its steps, but not on the way from a `raise`
+    to its `except`: so the next one is raised behind the `except`, which cannot catch it, and so on outwards.
+    """
+
+    __init__ = staticmethod(functools.partial(_thread.interrupt_main, getattr(signal, "SIGALRM", signal.SIGINT)))
 
 
 class _Discard(io.TextIOBase):
@@ -112,16 +123,14 @@ def _alarm(limit_s: float):
         yield
         return
 
-    pause, over = AGAIN_S, False
+    entered, alarms, over = _first_outside(sys._getframe()), 0, False
 
     def stop(signum, frame):
-        # A loop around `try: ... except: pass` swallows the alarm. So it rings again, sooner and sooner: in the end
-        # there is no time but for the loop's own line and the `pass`, where nothing catches it.
-        nonlocal pause
-        if not over and frame.f_code.co_filename not in CLEANING_UP:
-            pause = max(pause / 2, SOONEST_S)
-            signal.setitimer(signal.ITIMER_REAL, pause, pause)
-            raise _TimeIsUp
+        nonlocal alarms
+        if over or _first_outside(frame) is entered is not frame:
+            return  # to stop the undoing would leave it half done
+        alarms += 1
+        raise _TimeIsUp if alarms == 1 else _TimeIsUpAgain
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, limit_s, AGAIN_S)
@@ -131,6 +140,14 @@ def _alarm(limit_s: float):
         over = True
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _first_outside(frame):
+    """The frame that called this module, directly or through a `with`; any other frame is its own."""
+    ours = {function.__code__.co_filename for function in (_first_outside, contextlib.contextmanager)}
+    while frame.f_code.co_filename in ours:
+        frame = frame.f_back
+    return frame
 
 
 def _describe(error: BaseException) -> str:

@@ -6,7 +6,9 @@ import logging
 import os
 import subprocess
 import sys
+import time
 import warnings
+from contextlib import suppress
 from types import SimpleNamespace
 
 import numpy as np
@@ -282,9 +284,47 @@ while True:
             except: pass
     except: pass
 """,
+    "a try in a try in a try": """
+while True:
+    try:
+        while True:
+            try:
+                while True:
+                    try: sum(range(1000))
+                    except: pass
+            except: pass
+    except: pass
+""",
+    "a function that calls itself": """
+def f(n):
+    try: f(n + 1)
+    except: pass
+while True: f(0)
+""",
+    "a suppress": """
+from contextlib import suppress
+import time
+while True:
+    with suppress(BaseException): time.sleep(100)
+""",
+    "a context manager": """
+from contextlib import contextmanager
+@contextmanager
+def careless():
+    try: yield
+    except BaseException: pass
+while True:
+    with careless(): sum(range(1000))
+""",
+    "a finally": """
+while True:
+    try: sum(range(1000))
+    finally: continue
+""",
 }
 CONTAINED = """
 import sys
+import time
 from course_lib.grading import contained
 from course_lib.grading.contain import Stopped
 source = compile(sys.stdin.read(), "a student's", "exec")
@@ -294,7 +334,7 @@ for _ in range(3):
             exec(source, {})
     except Stopped:
         print("stopped", flush=True)
-sum(i for i in range(10**6))  # an alarm that goes on would end it here
+time.sleep(0.2)  # an alarm that goes on would end it here
 print("the end")
 """
 
@@ -305,6 +345,48 @@ def test_a_loop_that_catches_everything_is_stopped_and_nothing_after_it(loop):
     command = [sys.executable, "-c", CONTAINED]
     done = subprocess.run(command, input=SWALLOWING[loop], capture_output=True, text=True, timeout=60)
     assert done.stdout.split("\n") == ["stopped"] * 3 + ["the end", ""], done.stderr
+
+
+def catching():
+    try:
+        time.sleep(1)
+    except BaseException:
+        pass
+
+
+def suppressing():
+    with suppress(BaseException):
+        time.sleep(1)
+
+
+@pytest.mark.parametrize("careless", [catching, suppressing])
+def test_what_caught_an_alarm_is_stopped_by_the_next_behind_the_place(careless):
+    alarms = []
+
+    def stubborn():
+        while len(alarms) < 10:
+            careless()
+            alarms.append("caught")
+
+    with pytest.raises(Stopped), contained(limit_s=0.01):
+        stubborn()
+    assert len(alarms) <= 2
+
+
+def test_code_that_is_stopped_puts_its_own_things_in_order_first():
+    """The first alarm leaves time for what a library does on the way out, such as PyTorch's `no_grad`."""
+    order = []
+
+    def careful():
+        try:
+            while True:
+                sum(range(10))
+        finally:
+            order.append([sum(range(n)) for n in range(50)])
+
+    with pytest.raises(Stopped), contained(limit_s=0.01):
+        careful()
+    assert len(order) == 1
 
 
 @pytest.mark.parametrize(
