@@ -25,6 +25,7 @@ def batch(monkeypatch, tmp_path):
         return lambda *arguments: made.asked.append((name, *arguments)) or answer
 
     made.check = asked("check")
+    made.settle = asked("settle")
     made.collect, made.grade, made.report = asked("collect"), asked("grade"), asked("report", "a summary")
     made.students = entries
     monkeypatch.chdir(tmp_path)
@@ -35,14 +36,18 @@ def batch(monkeypatch, tmp_path):
 
 def test_what_is_chosen_is_handed_on_and_the_summary_printed(batch, capsys):
     batch.students()
-    assert command.main(["ps1", "--course", "c", "--zip", "z", "--moodle", "m", "--canvas", "k", "--force"]) == 0
+    options = "--course c --zip z --moodle m --canvas k --force --settle a b"
+    assert command.main(["ps1", *options.split()]) == 0
     c, z, m, k = map(Path, "czmk")
-    assert batch.asked == [(c, "ps1"), ("check", m, k), ("collect", z), ("grade", True), ("report", m, k)]
+    assert batch.asked == [
+        (c, "ps1"), ("check", m, k), ("collect", z), ("grade", True), ("settle", ["a", "b"]), ("report", m, k),
+    ]  # fmt: skip
     assert capsys.readouterr().out == "a summary\n"
     batch.asked.clear()
     assert command.main(["ps1"]) == 0
     assert batch.asked == [
-        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False), ("report", None, None),
+        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False), ("settle", []),
+        ("report", None, None),
     ]  # fmt: skip
 
 

@@ -396,3 +396,47 @@ def test_tables_without_a_slip_change_nothing_when_they_are_checked(course):
     before = {path: path.read_bytes() for path in course.root.iterdir() if path.is_file()}
     Batch(course.root, ASSIGNMENT, say=lambda line: None).check(course.root / "moodle.csv", None)
     assert {path: path.read_bytes() for path in course.root.iterdir() if path.is_file()} == before
+
+
+def test_marks_that_somebody_looked_at_stand_for_this_work_and_this_trouble(course):
+    as_released = course.root / "release" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    shutil.copy(as_released, course.root / "submitted" / "anna" / ASSIGNMENT)
+
+    def settled(*names):
+        made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+        made.grade()
+        made.settle(names)
+        return made, made.report()
+
+    made, said = settled("nobody")
+    assert made.entries["anna"].needs_attention and "nothing was written in it" in said
+    assert "nobody was not settled: no marks of the last work are there" in said
+    made, said = settled("anna")
+    assert not made.entries["anna"].needs_attention
+    assert "Needs attention" not in said
+    assert made.entries["anna"].why.startswith("settled by hand: nothing was written in it")
+    made, said = settled()  # in a later run, too
+    assert not made.entries["anna"].needs_attention
+    place = course.root / "submitted" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    place.write_text(as_released.read_text() + "\n")  # other work, in which nothing is written either
+    made, said = settled()
+    assert made.entries["anna"].needs_attention
+    course.submit("anna", filled_in(course.release, reference_answers(course.source)))
+    made, said = settled("anna")
+    assert "anna was not settled: there is no trouble with the marks" in said
+
+
+def test_what_could_not_be_graded_cannot_be_settled(course, monkeypatch):
+    monkeypatch.setattr(alone, "_grade", stands_in(1, lambda: "nbgrader: broken"))
+    made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+    made.grade()
+    made.settle(["anna"])
+    assert made.entries["anna"].needs_attention
+    assert made.problems[-1] == "anna was not settled: no marks of the last work are there"
+
+
+def test_a_course_that_names_no_exchange_is_told_nothing_about_one(course, monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXCHANGE", "")
+    made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+    made.collect()
+    assert made.problems == []

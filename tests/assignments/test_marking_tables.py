@@ -358,7 +358,8 @@ def test_the_exchange_gives_the_newest_of_each_and_stops_for_nobody(tmp_path):
 def test_an_exchange_that_is_not_there_is_said(tmp_path):
     arrived, problems = (list(each) for each in from_exchange(tmp_path / "nowhere", "hw"))
     place = tmp_path / "nowhere"
-    why = f"Nothing was collected from the exchange, {place}: No such file or directory"
+    why = f"Nothing was collected from the exchange, {place}: No such file or directory. (A course "
+    why += "without an exchange sets the variable NBGRADER_EXCHANGE to nothing.)"
     assert arrived == [] and problems == [why]
 
 

@@ -16,6 +16,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--zip", type=Path, help="all submissions, as Moodle or Canvas packs them, or a folder of them")
     parser.add_argument("--moodle", type=Path, help="the grading worksheet that Moodle exported, to be filled in")
     parser.add_argument("--canvas", type=Path, help="the gradebook that Canvas exported, to be filled in")
+    parser.add_argument(
+        "--settle", nargs="+", metavar="STUDENT", default=[], help="let the marks of these stand: you have looked"
+    )
     parser.add_argument("--force", action="store_true", help="grade everybody again, not only what changed")
     chosen = parser.parse_args(arguments)
     try:
@@ -24,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
             batch.check(chosen.moodle, chosen.canvas)
             batch.collect(chosen.zip)
             batch.grade(chosen.force)
+            batch.settle(chosen.settle)
             if not batch.entries:
                 place = batch.root / "submitted" / "STUDENT" / chosen.assignment
                 said = f"Nothing is handed in: put notebooks into {place}, or name an archive with --zip."

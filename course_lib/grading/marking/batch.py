@@ -1,7 +1,7 @@
 """A whole assignment: everything that came is normalised, graded one by one, recorded, and reported."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from course_lib._extras import needed
@@ -82,9 +82,10 @@ class Batch:
     def collect(self, archive: Path | None = None) -> None:
         """Lay what the exchange or an archive brings into submitted/, and say what it replaces."""
         if archive is None:
-            exchange = self.course.config.Exchange.get("root")
-            inbound = Path(str(exchange or "/nowhere")) / self.course.coursedir.course_id / "inbound"
-            arrived, problems = incoming.from_exchange(inbound, self.assignment)
+            arrived, problems = [], []
+            if exchange := str(self.course.config.Exchange.get("root") or ""):
+                inbound = Path(exchange, self.course.coursedir.course_id, "inbound")
+                arrived, problems = incoming.from_exchange(inbound, self.assignment)
         else:
             arrived, problems = incoming.from_archive(archive, self.numbers)
         for each in arrived:
@@ -118,6 +119,21 @@ class Batch:
                 entry.notes = []
                 self.say(f"{student}: needs attention")
             record.save(self.record, self.entries)
+
+    def settle(self, students: Iterable[str]) -> None:
+        """Let the marks of these stand, whatever trouble there was: somebody has looked.
+
+        It holds for this work and this trouble. Who has no marks of the last work cannot be settled; that is said.
+        """
+        for student in students:
+            entry = self.entries.get(student, record.Entry())
+            if not entry.marked or entry.marked != entry.work:
+                self.problems.append(f"{student} was not settled: no marks of the last work are there")
+            elif not entry.trouble:
+                self.problems.append(f"{student} was not settled: there is no trouble with the marks")
+            else:
+                entry.settled = entry.seen
+        record.save(self.record, self.entries)
 
     def report(self, moodle: Path | None = None, canvas: Path | None = None) -> str:
         """Write dates into the gradebook, grades.csv, changed feedback and the systems' tables; return the summary."""

@@ -98,7 +98,10 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
         folders = sorted(inbound.iterdir())
     except OSError as error:
         folders = []
-        problems.append(f"Nothing was collected from the exchange, {inbound}: {error.strerror}")
+        problems.append(
+            f"Nothing was collected from the exchange, {inbound}: {error.strerror}. (A course without an exchange sets "
+            "the variable NBGRADER_EXCHANGE to nothing.)"
+        )
     for folder in folders:
         student, here, rest = folder.name.partition(f"+{assignment}+")
         if not here or folder.is_symlink() or not folder.is_dir():

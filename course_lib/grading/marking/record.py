@@ -17,6 +17,7 @@ class Entry:
     marked: str = ""  # of that whose marks stand in the gradebook; "" where there are none
     tests: str = ""  # of the tests that gave these marks
     trouble: str = ""  # why somebody must look
+    settled: str = ""  # what `seen` was when somebody had looked, and let the marks stand
     origin: str = ""  # how it came
     replaces: str = ""  # what it replaced: when, and how many points that had
     late: str = ""  # how late it is
@@ -27,15 +28,21 @@ class Entry:
     notes: list[str] = field(default_factory=list)  # what was repaired or left behind
 
     @property
+    def seen(self) -> str:
+        """What somebody looks at who settles it: other work, or another trouble, is not settled by that."""
+        return f"{self.marked} {self.trouble}"
+
+    @property
     def needs_attention(self) -> bool:
         """Whether its score, if it has one, cannot be final."""
-        return bool(self.trouble or self.unlaid)
+        return bool(self.unlaid or (self.trouble and self.settled != self.seen))
 
     @property
     def why(self) -> str:
         """One line for the table."""
         late = [self.origin if self.origin.endswith("LATE") else "", self.late]
-        parts = [self.unlaid, self.trouble, self.replaces, *late, *self.notes]
+        trouble = f"settled by hand: {self.trouble}" if self.trouble and self.settled == self.seen else self.trouble
+        parts = [self.unlaid, trouble, self.replaces, *late, *self.notes]
         return ". ".join(part.rstrip(".") for part in parts if part)
 
 
