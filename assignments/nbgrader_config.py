@@ -15,6 +15,7 @@ c.Exchange.root = os.environ.get("NBGRADER_EXCHANGE", "/usr/local/share/nbgrader
 # so the limit per cell is reached only by an endless loop outside the checks.
 c.Execute.timeout = 60
 c.Execute.startup_timeout = 120
+c.Execute.iopub_timeout = 30  # after a cell's end: on a busy machine, one that was stopped takes its time to say so
 c.Execute.kernel_name = "python3"
 c.ExecuteToTheEnd.notebook_limit = 300
 

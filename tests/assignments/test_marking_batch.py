@@ -8,7 +8,7 @@ import pytest
 
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
-from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
+from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, patient_with_all_but, reference_answers
 
 ANSWER = "1. The variance is $d_k$. 2. It saturates. 3. It sees the future. 4. Change a later token."
 LAST = "multi-head-attention"
@@ -51,7 +51,8 @@ def runs(generated, tmp_path_factory):
     """Three runs of one course; what each said, and its table."""
     course = Course(tmp_path_factory.mktemp("marking"), copied_from=generated.root)
     with (course.root / "nbgrader_config.py").open("a") as config:
-        config.write("\nc.Execute.timeout = 6\nc.LateDays.free = 1\nc.LateDays.share = 0.1\n")
+        config.write(patient_with_all_but(IGNORES))
+        config.write("c.Execute.iopub_timeout = 10\nc.LateDays.free = 1\nc.LateDays.share = 0.1\n")
     solved = filled_in(course.release, reference_answers(course.source) | {"explain": ANSWER})
     utf_16 = nbformat.writes(solved).encode("utf-16")
     course.submit("good", solved)

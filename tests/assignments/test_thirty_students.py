@@ -18,7 +18,15 @@ import pytest
 from course_lib.grading.marking.batch import Batch
 from tests.assignments.variants import Variant, handed_in
 from tests.assignments.variants.attention_from_scratch import BANK
-from tests.support.course import ASSIGNMENT, Course, filled_in, grade_id, maximum, reference_answers
+from tests.support.course import (
+    ASSIGNMENT,
+    Course,
+    filled_in,
+    grade_id,
+    maximum,
+    patient_with_all_but,
+    reference_answers,
+)
 from tests.support.quick import scores, source_of
 
 SOURCE = source_of(ASSIGNMENT)
@@ -84,6 +92,7 @@ def as_released(folder: Path, notebook: dict) -> None:
     """What was fetched is handed in as it is."""
 
 
+ENDLESS = "import time\nwhile True:\n    time.sleep(0.1)"
 LAST_LOST = {f"test-{LAST}": POINTS[f"test-{LAST}"]}
 RIGHT, WRONG = of_bank(BANK.right[0]), of_bank(BANK.wrong[0])
 STUDENTS = (
@@ -100,7 +109,7 @@ STUDENTS = (
     | {
         "untouched": Student({NOON: Work(as_released, POINTS, attention="nothing was written in it")}, by_hand=False),
         "waiting": Student({NOON: RIGHT}, by_hand=False),
-        "endless": Student({NOON: answered({LAST: "import time\nwhile True:\n    time.sleep(0.1)"}, loses=LAST_LOST)}),
+        "endless": Student({NOON: answered({LAST: ENDLESS}, loses=LAST_LOST)}),
         "dying": Student({NOON: answered({LAST: "import os\nos._exit(3)"}, loses=LAST_LOST, attention="own kernel")}),
         "late": Student({LATE: RIGHT}), "extended": Student({LATE: RIGHT}),
         "second-thought": Student({NOON: WRONG, LATER: RIGHT}),
@@ -150,7 +159,8 @@ def cycle(generated, tmp_path_factory):
     """The whole cycle, run once; the tests below look at what it left. What was said, and how many were graded when."""
     course = Course(tmp_path_factory.mktemp("thirty"), copied_from=generated.root)
     with (course.root / "nbgrader_config.py").open("a") as config:
-        config.write("\nc.Execute.timeout = 6\nc.LateDays.free = 1\nc.LateDays.share = 0.1\n")
+        config.write(patient_with_all_but(ENDLESS))
+        config.write("c.Execute.iopub_timeout = 600\nc.LateDays.free = 1\nc.LateDays.share = 0.1\n")
     people = "".join(f"{name},{name.title()},Of Thirty,{name}@x.de\n" for name in ROSTER)
     (course.root / "roster.csv").write_text(f"student_id,first_name,last_name,email\n{people}")
     dates = f"{ASSIGNMENT},{DUE} UTC,\n{ASSIGNMENT},{EXTENDED} UTC,extended\n"

@@ -67,7 +67,7 @@ class ExecuteToTheEnd(Execute):
 
     def _get_timeout(self, cell: NotebookNode | None) -> int | None:
         left = max(1, math.ceil(self._end - time.monotonic()))
-        return min(self.timeout or left, left)
+        return min(super()._get_timeout(cell) or left, left)
 
     def _stop(self, why: str) -> None:
         self._stopped = f"Stopped: {why}. What was earned before that stays."
