@@ -1,6 +1,7 @@
 """The settings of the tests: which library is tested, from whatever folder, and what is said of planted bugs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,15 +47,23 @@ def checkout(tmp_path):
     return root
 
 
-def run(folder, *arguments):
-    """pytest in a folder, with the other library on Python's path: the exit code, and what it says."""
+def start(folder, *arguments):
+    """pytest in a folder, with the other library on Python's path: its process, both streams in one."""
     hidden = ("PYTEST_", "PYTHONPATH")  # of the run around this one
     environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     other = next(path for path in folder.parents if (path / "other").is_dir()) / "other"
     environment |= {"PYTHONPATH": str(other), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the others take a second
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "xdist", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout + done.stderr
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def run(folder, *arguments):
+    """The same to its end: the exit code, and what it says."""
+    with start(folder, *arguments) as process:
+        said = process.communicate()[0]
+    return process.returncode, said
 
 
 @pytest.mark.parametrize(("folder", "processes"), [(".", "1"), ("tests/unit", "0")])
@@ -82,6 +91,7 @@ def test_warnings_are_errors_in_some_folders_whatever_the_root_is(checkout, root
 
 FAILURES = '''
 import time
+from pathlib import Path
 import pytest
 
 @pytest.fixture
@@ -92,7 +102,11 @@ def test_error(broken): pass
 
 def test_fails(): assert False, "the reason\\nand more"
 
-def test_is_slow(): time.sleep(0.4)
+def test_waits():
+    for _ in range(60_000):
+        if Path("go").exists(): return
+        time.sleep(0.01)
+    raise TimeoutError
 '''
 
 
@@ -100,11 +114,12 @@ def test_is_slow(): time.sleep(0.4)
 def test_a_failure_is_named_with_its_reason_before_the_end(checkout, processes):
     (checkout / "tests" / "unit" / "test_failures.py").write_text(FAILURES)
     (checkout / "tests" / "unit" / "test_syntax.py").write_text("1 +")
-    code, said = run(checkout, "-n", processes, "--tb=no", "--no-summary", "tests/unit/test_failures.py")
+    arguments = ("-n", processes, "--tb=no", "--no-summary")
+    code, said = run(checkout, *arguments, "tests/unit/test_failures.py", "-k", "not waits")
     assert code == pytest.ExitCode.TESTS_FAILED
     assert "\nERROR tests/unit/test_failures.py::test_error - OSError: no room\n" in said, said
     assert "\nFAILED tests/unit/test_failures.py::test_fails - AssertionError: the reason\n" in said
-    code, said = run(checkout, "-n", processes, "--tb=no", "--no-summary", "tests/unit/test_syntax.py")
+    code, said = run(checkout, *arguments, "tests/unit/test_syntax.py")
     assert code and "\nERROR tests/unit/test_syntax.py - E   SyntaxError: invalid syntax\n" in said, said
 
 
@@ -113,8 +128,14 @@ def test_a_run_in_several_processes_says_again_and_again_what_is_running(checkou
     conftest = checkout / "tests" / "conftest.py"
     assert "\nEVERY = 60 " in conftest.read_text()
     conftest.write_text(conftest.read_text().replace("\nEVERY = 60 ", "\nEVERY = 0.05 "))
-    said = run(checkout, "-n", "1", "tests/unit/test_failures.py")[1]
-    assert "s: 2 tests ended, 2 failed; running: tests/unit/test_failures.py::test_is_slow for 0 s\n" in said, said
+    running = r"s: 2 tests ended, 2 failed; running: tests/unit/test_failures.py::test_waits for \d+ s\n"
+    with start(checkout, "-n", "1", "tests/unit/test_failures.py") as process:
+        said = ""
+        while not re.search(running, said) and (line := process.stdout.readline()):
+            said += line
+        (checkout / "go").touch()  # what is running ends when it was named
+        said += process.stdout.read()
+    assert re.search(running, said) and "1 passed" in said, said
 
 
 def test_an_interrupted_run_says_how_many_bugs_of_how_many_were_planted(checkout):
