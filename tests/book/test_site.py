@@ -35,7 +35,7 @@ def site(tmp_path_factory) -> Path:
         env={**os.environ, **DEPLOYMENT},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3600,
     )
     assert built.returncode == 0, f"the book does not build cleanly:\n{built.stdout[-2000:]}\n{built.stderr[-4000:]}"
     return out / "_build" / "html"
@@ -292,7 +292,7 @@ def test_the_reader_can_choose_light_or_dark(page):
 def test_search_finds_a_page(page):
     page.goto("search.html?q=softmax")
     first = page.locator("#search-results li a").first
-    first.wait_for(timeout=60_000)
+    first.wait_for()
     first.click()
     page.wait_for_load_state()
     assert "softmax" in page.locator("article").first.inner_text().lower()
@@ -302,6 +302,6 @@ def test_search_quotes_the_text_and_not_the_buttons_around_it(page):
     page.goto("search.html?q=recurrence")
     title = page.locator("#search-results li", has=page.get_by_role("link", name="What recurrence costs")).first
     quoted = title.locator("p.context")
-    quoted.wait_for(timeout=60_000)
+    quoted.wait_for()
     assert "recurrence costs" in quoted.inner_text()
     assert not re.search("Contents|Download|Print", quoted.inner_text())

@@ -169,7 +169,7 @@ def test_process_killed_half_way_leaves_nothing_that_counts(toy, cache, wheels, 
     with Index(wheels / toy.wheel.filename, "hang") as index:
         from_index(index.url)
         process = subprocess.Popen([*PROGRAM, write_spec(toy, tmp_path / "toy.json")])
-        assert index.half_sent.wait(60)
+        assert index.half_sent.wait(600)
         # Looked for before the kill: a pip that then finds nobody at the other end of its pipe ends, and clears up.
         assert list(cache.glob(".toy~*/**/pip-*")), "pip must work on the disk of the cache, where all is swept"
         process.send_signal(signal.SIGKILL)
@@ -188,12 +188,12 @@ def test_processes_that_fetch_at_once_share_one_download(toy, cache, wheels, fro
         from_index(index.url)
         processes = [subprocess.Popen([*PROGRAM, spec], stdout=subprocess.PIPE, text=True) for _ in range(3)]
         try:
-            assert index.half_sent.wait(60)
+            assert index.half_sent.wait(600)
             index.mode = "whole"
             first = [process for process in processes if psutil.Process(process.pid).children()]
             assert len(first) == 1, "one process alone may run pip"
             first[0].kill()  # the two others have to agree anew, and neither may wait for ever
-            paths = [process.communicate(timeout=60)[0].strip() for process in processes if process is not first[0]]
+            paths = [process.communicate(timeout=600)[0].strip() for process in processes if process is not first[0]]
         finally:
             for process in processes:
                 process.kill()

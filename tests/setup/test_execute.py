@@ -138,7 +138,7 @@ def test_an_interrupted_command_ends_in_one_line(tmp_path, moment):
     for name in ("tests", "notebooks", "slow"):
         (tmp_path / name).mkdir()
     shutil.copy(SCRIPT, tmp_path / "tests")
-    wait = f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
+    wait = f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(600)"
     path = write(tmp_path / "notebooks" / "01-first.ipynb", wait)
     before = path.read_bytes()
     if moment == "imports":

@@ -59,7 +59,7 @@ def test_an_interruption_before_jupyterlab_runs_ends_in_one_line(environment, tm
     begun = tmp_path / "begun"
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow" / f"{module}.py").write_text(
-        f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
+        f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(600)"
     )
     process = subprocess.Popen(
         [sys.executable, SCRIPT, "--allow-root", "--no-browser"],

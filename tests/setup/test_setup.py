@@ -49,7 +49,7 @@ NAME = "attention_course-0"
 def build_editable(folder, config_settings=None, metadata_directory=None):
     if Path("wait").exists():
         Path("wait").unlink()
-        time.sleep(60)
+        time.sleep(600)
     if Path("break").exists():
         raise OSError(28, Path("break").read_text())
     wheel = f"{NAME}-py3-none-any.whl"
@@ -107,7 +107,7 @@ class Checkout:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=3600,
         )
 
     def installs(self):
@@ -315,7 +315,7 @@ def test_an_interrupted_set_up_says_so_and_is_taken_up_again(prepared):
         assert running.poll() is None
         time.sleep(0.05)
     os.killpg(running.pid, signal.SIGINT)
-    _, said = running.communicate(timeout=60)
+    _, said = running.communicate(timeout=600)
     assert running.returncode == 130
     assert said.strip().splitlines()[-1].startswith("Interrupted: run the same command again")
     assert not (prepared.folder / ".venv" / ".installed").exists()

@@ -41,7 +41,7 @@ class QuickScorer:
         """End the process."""
         self.process.stdin.close()
         try:
-            self.process.wait(timeout=30)
+            self.process.wait(timeout=300)
         except subprocess.TimeoutExpired:  # a machine at its limits; every answer has been read
             self.process.kill()
             self.process.wait()

@@ -57,7 +57,7 @@ class _Hook(DisplayHook):
         pass
 
 
-LIMIT_S = 300  # the hidden tests of twenty seeds share a fork, and an endless loop is stopped by its own check
+LIMIT_S = 1800  # the hidden tests of twenty seeds share a fork, and an endless loop is stopped by its own check
 
 
 class _Shell(InteractiveShell):

@@ -64,7 +64,7 @@ def open_browser() -> Iterator[Browser]:
     """A headless browser, closed at the end."""
     path = find_chromium()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=600_000)
         try:
             yield browser
         finally:
@@ -146,7 +146,7 @@ FOLLOW = """async (scheme) => {
 def open_window(browser: Browser, base: str) -> Iterator[BrowserContext]:
     """A window whose pages share a cache; closed at the end."""
     context = browser.new_context(base_url=base, viewport=WIDE, color_scheme="light", reduced_motion="reduce")
-    context.set_default_timeout(120_000)  # milliseconds; a busy machine is slow, not wrong
+    context.set_default_timeout(600_000)  # milliseconds; a busy machine is slow, not wrong
     context.add_init_script(STILL)
     try:
         yield context

@@ -45,8 +45,8 @@ def toy(folder, measure=None, runs=RUNS):
 
 
 def wait_for(path):
-    """A minute at the most."""
-    for _ in range(6000):
+    """Ten minutes at the most."""
+    for _ in range(60_000):
         if path.exists():
             return
         time.sleep(0.01)

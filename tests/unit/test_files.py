@@ -103,7 +103,7 @@ def paused(monkeypatch, reached, go_on):
         seen.append(target)
         if len(seen) == 2:
             reached.set()
-            assert go_on.wait(30)
+            assert go_on.wait(300)
         replace(source, target)
 
     monkeypatch.setattr(files.os, "replace", once)
@@ -117,7 +117,7 @@ def test_two_that_save_at_once(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to("model")
     with ThreadPoolExecutor() as pool:
         first = pool.submit(write, tmp_path / "model", "first", "a", "b")
-        assert reached.wait(30)
+        assert reached.wait(300)
         second = pool.submit(write, tmp_path / "link", "second", "a", "b")
         assert wait([second], timeout=0.3).not_done
         assert contents(tmp_path / "model")["b" if "b" in contents(tmp_path / "model") else "a"] == b"first"
@@ -134,7 +134,7 @@ def test_whoever_reads_while_another_saves_waits(tmp_path, monkeypatch):
     paused(monkeypatch, reached, go_on)
     with ThreadPoolExecutor() as pool:
         saved = pool.submit(write_checkpoint, tmp_path, {"version": 2}, {"a": np.full(1, 2.0)})
-        assert reached.wait(30)
+        assert reached.wait(300)
         read = pool.submit(read_checkpoint, tmp_path)
         assert wait([read], timeout=0.1).not_done
         go_on.set()
