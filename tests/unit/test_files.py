@@ -95,6 +95,11 @@ def test_saving_again_mends_it(tmp_path, monkeypatch):
     assert sorted(contents(tmp_path)) == ["config.json", "model.safetensors"]
 
 
+def patiently(monkeypatch):
+    """Whoever reads here waits 300 times as long as usual for an exchange: another may have to wait for a processor."""
+    monkeypatch.setattr(files, "_PATIENCE", 300 * files._PATIENCE)
+
+
 def paused(monkeypatch, reached, go_on):
     """The first exchange in this process stops before its second file, until `go_on` is set."""
     replace, seen = os.replace, []
@@ -129,6 +134,7 @@ def test_two_that_save_at_once(tmp_path, monkeypatch):
 
 def test_whoever_reads_while_another_saves_waits(tmp_path, monkeypatch):
     """And finds the new files, not an interruption nor the files of two models."""
+    patiently(monkeypatch)
     write_checkpoint(tmp_path, {"version": 1}, {"a": np.full(1, 1.0)})
     reached, go_on = threading.Event(), threading.Event()
     paused(monkeypatch, reached, go_on)
@@ -157,8 +163,9 @@ def test_files_that_are_exchanged_between_two_looks(tmp_path, monkeypatch):
     assert read_checkpoint(tmp_path) == ({"version": 2}, {"a": 2.0})
 
 
-def test_processes_that_save_and_read_at_once(tmp_path):
-    """Four write the same folder again and again; whoever reads finds a whole model each time."""
+def test_processes_that_save_and_read_at_once(tmp_path, monkeypatch):
+    """Three write the same folder again and again; whoever reads finds a whole model each time."""
+    patiently(monkeypatch)
     code = (
         "import sys, numpy as np\n"
         "from course_lib.checkpoints.weights import write_checkpoint\n"
