@@ -80,6 +80,7 @@ def run(path: Path, kernel: str = KERNELSPEC["name"], bar: tqdm | None = None) -
         notebook,
         kernel_name=kernel,
         timeout=None,
+        startup_timeout=600,  # where the machine is busy, a kernel takes more than the usual minute
         resources={"metadata": {"path": str(path.parent)}},
         record_timing=False,
         store_widget_state=False,

@@ -27,7 +27,7 @@ def wheels(tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     folder = tmp_path / "wheels"
     folder.mkdir()
-    settings = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1", "PIP_RETRIES": "0", "PIP_TIMEOUT": "5"}
+    settings = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1", "PIP_RETRIES": "0", "PIP_TIMEOUT": "600"}
     for name, value in {**settings, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}.items():
         monkeypatch.setenv(name, value)
     return folder

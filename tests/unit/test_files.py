@@ -1,6 +1,7 @@
 """Files are replaced whole or not at all, whatever fails; and nobody in the library writes in any other way."""
 
 import ast
+import contextlib
 import errno
 import json
 import os
@@ -95,6 +96,15 @@ def test_saving_again_mends_it(tmp_path, monkeypatch):
     assert sorted(contents(tmp_path)) == ["config.json", "model.safetensors"]
 
 
+@contextlib.contextmanager
+def set_at_last(event):
+    """A block after which nobody waits for the event, however it ended."""
+    try:
+        yield
+    finally:
+        event.set()
+
+
 def patiently(monkeypatch):
     """Whoever reads here waits 300 times as long as usual for an exchange: another may have to wait for a processor."""
     monkeypatch.setattr(files, "_PATIENCE", 300 * files._PATIENCE)
@@ -120,7 +130,7 @@ def test_two_that_save_at_once(tmp_path, monkeypatch):
     paused(monkeypatch, reached, go_on)
     (tmp_path / "model").mkdir()
     (tmp_path / "link").symlink_to("model")
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, set_at_last(go_on):
         first = pool.submit(write, tmp_path / "model", "first", "a", "b")
         assert reached.wait(300)
         second = pool.submit(write, tmp_path / "link", "second", "a", "b")
@@ -138,7 +148,7 @@ def test_whoever_reads_while_another_saves_waits(tmp_path, monkeypatch):
     write_checkpoint(tmp_path, {"version": 1}, {"a": np.full(1, 1.0)})
     reached, go_on = threading.Event(), threading.Event()
     paused(monkeypatch, reached, go_on)
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, set_at_last(go_on):
         saved = pool.submit(write_checkpoint, tmp_path, {"version": 2}, {"a": np.full(1, 2.0)})
         assert reached.wait(300)
         read = pool.submit(read_checkpoint, tmp_path)
