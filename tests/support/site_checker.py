@@ -135,10 +135,18 @@ STILL = """addEventListener("DOMContentLoaded", () => {
   document.head.append(style);
 })"""
 
-# The theme follows the reader's preference with a script; waits for it, two seconds at most.
+# The theme follows the reader's preference with a script; waits for it, a minute at most.
 FOLLOW = """async (scheme) => {
   const root = document.documentElement;
-  for (let i = 0; i < 40 && (root.dataset.theme ?? scheme) !== scheme; i++) await new Promise(go => setTimeout(go, 50));
+  const follows = () => (root.dataset.theme ?? scheme) === scheme;
+  for (let i = 0; i < 1200 && !follows(); i++) await new Promise(go => setTimeout(go, 50));
+}"""
+
+# The width of the page, which a script may still be fitting to the screen; waits for it, five seconds at most.
+FITTED = """async (width) => {
+  const root = document.documentElement;
+  for (let i = 0; i < 100 && root.scrollWidth > width; i++) await new Promise(go => setTimeout(go, 50));
+  return root.scrollWidth;
 }"""
 
 
@@ -200,7 +208,7 @@ def inspect_page(
             report("theme", f"the background is {backgrounds[0]} in light and in dark mode")
         page.set_viewport_size(NARROW)
         page.wait_for_timeout(50)
-        width = page.evaluate("document.documentElement.scrollWidth")
+        width = page.evaluate(FITTED, NARROW["width"])
         if width > NARROW["width"]:
             widest = page.evaluate("width => window.widestElement(width)", NARROW["width"])
             report("narrow", f"{width} pixels wide on a screen of {NARROW['width']}: {widest}")
