@@ -46,6 +46,12 @@ def test_a_notebook_has_a_limit_of_its_own(tmp_path):
     assert output.ename == STOPPED and "seconds were over" in output.evalue
 
 
+def test_a_cell_can_have_a_limit_of_its_own(tmp_path):
+    asleep = "import time\ntime.sleep(20)"
+    stopped, after = executed(tmp_path, asleep, "1 + 1", timeout_func=lambda cell: 2 if cell.source == asleep else 1800)
+    assert stopped[-1].output_type == "error" and after[0].data["text/plain"] == "2"
+
+
 ABOVE = """Traceback (most recent call last):
   File "utils.py", line 542, in capture_log
     app.start()
