@@ -22,7 +22,7 @@ def body(cell: str, *lines: str) -> dict[str, str]:
 
 def predicted(change: str) -> dict[str, str]:
     """The reference's predictions after a change of its probabilities `p`."""
-    lines = ["from course_lib.grading import pack", "p = unpack(PREDICTIONS)", f"PREDICTIONS = pack({change})"]
+    lines = ["from course_lib.grading import pack, unpack", "p = unpack(PREDICTIONS)", f"PREDICTIONS = pack({change})"]
     return {"predictions": "\n".join([REFERENCE, *lines])}
 
 

@@ -30,7 +30,7 @@ VARIANTS = [
             "layer-rates": """
             def layer_rates(names, peak, decay):
                 import re
-                numbers = [re.search(r"layers[.]([0-9]+)[.]", name) for name in names]
+                numbers = [re.search(r"encoder[.]layers[.]([0-9]+)[.]", name) for name in names]
                 n = len({found[1] for found in numbers if found})
                 rates = {}
                 for name, found in zip(names, numbers):
@@ -71,13 +71,13 @@ VARIANTS = [
             "layer-rates": """
             def layer_rates(names, peak, decay):
                 def number(name):
-                    return int(name.split("layers.")[1].split(".")[0])
-                inside = [name for name in names if "layers." in name]
+                    return int(name.split("encoder.layers.")[1].split(".")[0])
+                inside = [name for name in names if "encoder.layers." in name]
                 rates, rate = {name: peak for name in names}, peak
                 for i in sorted(set(map(number, inside)), reverse=True):
                     rate *= decay
                     rates.update({name: rate for name in inside if number(name) == i})
-                rates.update({name: rate * decay for name in names if ".embeddings." in name})
+                rates.update({name: rate * decay for name in names if "embeddings." in name})
                 return rates
             """,
         },
@@ -255,8 +255,74 @@ VARIANTS = [
                 mean, half = np.average(gains), check_half(gains)
                 return hidden_numbers(mean, mean - half, mean + half)
             """,
-            "predictions": REFERENCE + "\nscore = hidden_labels = positive = unpack(PREDICTIONS)",
+            "predictions": REFERENCE + "\nscore = hidden_labels = positive = unpack = [PREDICTIONS]",
         },
+    ),
+    Variant(
+        "helpers called check, expect and unpack",
+        {
+            "first-and-last": """
+            def check(ids, max_len):
+                return len(ids) <= max_len
+            def expect_array(ids, places):
+                return ids[places]
+            def first_and_last(ids, max_len):
+                if check(ids, max_len):
+                    return ids
+                return expect_array(ids, np.r_[: (max_len + 1) // 2, -(max_len // 2) : 0])
+            """,
+            "temperature": """
+            def expect(p, x):
+                return (p * x).sum(axis=1)
+            def temperature(logits, labels):
+                z = logits - logits.max(axis=1, keepdims=True)
+                low, high = 0.04, 6.0
+                for _ in range(40):
+                    beta = (low + high) / 2
+                    p = np.exp(beta * z)
+                    p /= p.sum(axis=1, keepdims=True)
+                    rises = (expect(p, z) - z[range(len(z)), labels]).mean() > 0
+                    low, high = (low, beta) if rises else (beta, high)
+                return 1 / beta
+            """,
+            "interval": """
+            def unpack(a, b):
+                return 1 * a - 1 * b
+            def interval(right_a, right_b):
+                gains = unpack(right_a, right_b)
+                half = 1.96 * (gains.var(ddof=1) / len(gains)) ** 0.5
+                return gains.mean(), gains.mean() - half, gains.mean() + half
+            """,
+        },
+    ),
+    Variant(
+        "numbers of names by find, and a loop over sentences",
+        {
+            "layer-rates": """
+            def layer_rates(names, peak, decay):
+                mark = 'encoder.layers.'
+                def number(name):
+                    begin = name.find(mark) + len(mark)
+                    return int(name[begin:name.find('.', begin)])
+                n = len({number(name) for name in names if mark in name})
+                def step(name):
+                    return n - number(name) if mark in name else n + 1 if 'embeddings.' in name else 0
+                return {name: np.power(decay, step(name)) * peak for name in names}
+            """,
+            "temperature": """
+            def temperature(logits, labels):
+                best, best_T = np.inf, None
+                for T in np.geomspace(0.19, 21, 300):
+                    loss = 0
+                    for row, label in zip(logits, labels):
+                        z = (row - row.max()) / T
+                        loss += np.log(np.exp(z).sum()) - z[label]
+                    if loss < best:
+                        best, best_T = loss, T
+                return float(best_T)
+            """,
+        },
+        why="slow, and fast enough",
     ),
     Variant(
         "a thread that writes to standard error",

@@ -34,7 +34,12 @@ VARIANTS = [
     ),
     Variant(
         "remembers the public examples",
-        body("interval", "return (0.2, -0.192, 0.592) if (right_a != right_b).any() else (0.0, 0.0, 0.0)"),
+        body(
+            "interval",
+            "if (right_a == right_b).all():",
+            "    return 0.0, 0.0, 0.0",
+            "return (0.2, -0.192, 0.592) if len(right_a) == 10 else (1 / 3, 1 / 3 - 0.46198, 1 / 3 + 0.46198)",
+        ),
         {"test-interval": 3.5},
         "it passes every public check; low is below high, but what it says is never true of other sentences",
     ),

@@ -80,9 +80,15 @@ VARIANTS = [
     ),
     Variant(
         "numbers, not a text",
-        {"predictions": REFERENCE + "\nPREDICTIONS = unpack(PREDICTIONS)"},
+        {"predictions": REFERENCE + "\nfrom course_lib.grading import unpack\nPREDICTIONS = unpack(PREDICTIONS)"},
         {"test-predictions": 7},
         "the probabilities are to be handed in as `pack` writes them",
+    ),
+    Variant(
+        "nearly all on one side",
+        predicted("p / 2"),
+        {"test-predictions": 6},
+        "half are right, and little is said with a great probability: a log loss below 0.66",
     ),
     Variant(
         "half as sure as it could be",

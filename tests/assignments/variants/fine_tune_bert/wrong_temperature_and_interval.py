@@ -18,6 +18,20 @@ def loss(scaled: str = "logits / T", rows: str = "np.arange(len(labels))") -> tu
 
 BEST = "return float(grid[np.argmin([loss(T) for T in grid])])"
 
+
+def normalised(name: str, by: str) -> Variant:
+    """A softmax that divides by another sum."""
+    lines = (
+        TOP,
+        "def loss(T):",
+        "    p = np.exp(logits / T)",
+        f"    return -np.log(({by})[np.arange(len(labels)), labels]).mean()",
+        GRID,
+        BEST,
+    )
+    return Variant(name, body("temperature", *lines), {"test-temperature": 3.5}, "the loss of other probabilities")
+
+
 TEMPERATURES = [
     Variant(
         "the number to multiply by",
@@ -34,8 +48,8 @@ TEMPERATURES = [
     Variant(
         "the grid of the lecture",
         body("temperature", TOP, *loss(), "grid = np.linspace(0.5, 3, 501)", BEST),
-        {"test-temperature": 2.5},
-        "it ends where the best is still to come: too sure, far too sure, not sure enough",
+        {"test-temperature": 1},
+        "it ends where the best is still to come: far too sure, not sure enough",
     ),
     Variant(
         "up to ten",
@@ -120,6 +134,64 @@ TEMPERATURES = [
         ),
         {"test-temperature": 3.5},
         "the mean probability is largest for a model that is far too sure",
+    ),
+]
+
+WRONG_LOSSES = [
+    Variant(
+        "a grid from a half to five",
+        body("temperature", TOP, *loss(), "grid = np.linspace(0.5, 5, 1000)", BEST),
+        {"test-temperature": 1},
+        "it ends where the best is still to come: far too sure, not sure enough",
+    ),
+    Variant(
+        "steps of a tenth",
+        body("temperature", TOP, *loss(), "grid = np.arange(0.1, 20.1, 0.1)", BEST),
+        {"test-temperature": 0.5},
+        "too large for a model that is not sure enough",
+    ),
+    Variant(
+        "exponentials without the largest taken away, from a tenth",
+        body("temperature", *loss(), "grid = np.geomspace(0.1, 30, 600)", BEST),
+        {"test-temperature": 0.5},
+        "right when the largest is taken away",
+    ),
+    normalised("softmax over the whole array", "p / p.sum()"),
+    normalised("softmax over the sentences", "p / p.sum(axis=0)"),
+    Variant(
+        "the squared error of the probabilities",
+        body(
+            "temperature",
+            TOP,
+            "def loss(T):",
+            "    p = np.exp(logits / T)",
+            "    return np.mean((p / p.sum(axis=1, keepdims=True) - np.eye(logits.shape[1])[labels]) ** 2)",
+            GRID,
+            BEST,
+        ),
+        {"test-temperature": 3.5},
+        "Brier's score is lowest elsewhere",
+    ),
+    Variant(
+        "probabilities cut off at one in ten thousand",
+        body(
+            "temperature",
+            TOP,
+            "def loss(T):",
+            "    p = np.exp(logits / T)",
+            "    p = (p / p.sum(axis=1, keepdims=True))[np.arange(len(labels)), labels]",
+            "    return -np.log(np.clip(p, 1e-4, 1)).mean()",
+            GRID,
+            BEST,
+        ),
+        {"test-temperature": 0.5},
+        "a sentence that is wrong beyond doubt",
+    ),
+    Variant(
+        "the largest of the whole array taken away",
+        body("temperature", "logits = logits - logits.max()", *loss(), GRID, BEST),
+        {"test-temperature": 0.5},
+        "a large number added to each sentence",
     ),
 ]
 
@@ -215,6 +287,47 @@ INTERVALS = [
         {"test-interval": 2.5},
         "every width",
     ),
+    Variant(
+        "McNemar's standard error",
+        body(
+            "interval",
+            "only_a, only_b, n = np.sum(right_a & ~right_b), np.sum(right_b & ~right_a), len(right_a)",
+            "difference, half = (only_a - only_b) / n, 1.96 * np.sqrt(only_a + only_b) / n",
+            "return difference, difference - half, difference + half",
+        ),
+        {"test-interval": 2.5},
+        "every width: the mean of g is not taken away",
+    ),
+    Variant(
+        "low, difference, high",
+        body("interval", GAINS, HALF, "return gains.mean() - half, gains.mean(), gains.mean() + half"),
+        {"test-interval": 0.5},
+        "right in the order that is asked for",
+    ),
+    Variant(
+        "the first argument changed",
+        body("interval", GAINS, "right_a[right_a == right_b] = False", HALF, THREE),
+        {"test-interval": 0.5},
+        "the numbers are right",
+    ),
+    Variant(
+        "the accuracy for a model and itself",
+        body("interval", "if (right_a == right_b).all():", "    return right_a.mean(), 0.0, 0.0", GAINS, HALF, THREE),
+        {"test-interval": 0.5},
+        "the difference is 0 there",
+    ),
+    Variant(
+        "the difference alone",
+        body("interval", GAINS, "return gains.mean()"),
+        {"test-interval": 4},
+        "one number, where three are asked for",
+    ),
+    Variant(
+        "a dictionary of three",
+        body("interval", GAINS, HALF, "return {'difference': gains.mean(), 'low': -half, 'high': half}"),
+        {"test-interval": 4},
+        "its parts have names, and no order is asked of them",
+    ),
 ]
 
-VARIANTS = TEMPERATURES + INTERVALS
+VARIANTS = TEMPERATURES + WRONG_LOSSES + INTERVALS
