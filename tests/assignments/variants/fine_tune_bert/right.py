@@ -296,6 +296,66 @@ VARIANTS = [
         },
     ),
     Variant(
+        "classes and named tuples",
+        {
+            "first-and-last": """
+            from collections import deque
+            def first_and_last(ids, max_len):
+                left, front, back = deque(ids.tolist()), [], deque()
+                while left and len(front) + len(back) < max_len:
+                    front.append(left.popleft())
+                    if left and len(front) + len(back) < max_len:
+                        back.appendleft(left.pop())
+                return np.array([*front, *back], dtype=np.int32)
+            """,
+            "mean-of-tokens": """
+            class Pool:
+                def __call__(self, hidden, mask):
+                    weights = mask / np.maximum(mask.sum(-1, keepdims=True), 1)
+                    return (weights[:, None, :] @ hidden).squeeze(1)
+            mean_of_tokens = Pool()
+            """,
+            "layer-rates": """
+            from collections import OrderedDict, defaultdict
+            class Rates(OrderedDict):
+                pass
+            def layer_rates(names, peak, decay):
+                groups = defaultdict(list)
+                for name in names:
+                    pieces = name.split('.')
+                    for first, second, third in zip(pieces, pieces[1:], pieces[2:]):
+                        if (first, second) == ('encoder', 'layers') and third.isdigit():
+                            groups[int(third)].append(name)
+                            break
+                    else:
+                        groups[-1 if 'embeddings' in pieces[:-1] else 1000].append(name)
+                n = 1 + max(group for group in groups if group < 1000)
+                rates = Rates()
+                for group, members in groups.items():
+                    for name in members:
+                        rates[name] = peak * decay ** (n - min(group, n))
+                return rates
+            """,
+            "temperature": """
+            class Loss:
+                def __init__(self, logits, labels):
+                    self.behind = logits - logits[np.arange(len(labels)), labels][:, None]
+                def __call__(self, log_T):
+                    return np.logaddexp.reduce(self.behind / np.exp(log_T), axis=1).mean()
+            def temperature(logits, labels):
+                return float(np.exp(scipy.optimize.minimize_scalar(Loss(logits, labels), bracket=(-1.0, 1.0)).x))
+            """,
+            "interval": """
+            from collections import namedtuple
+            Interval = namedtuple('Interval', 'difference low high')
+            def interval(right_a, right_b):
+                gains = 1 * right_a - 1 * right_b
+                half = 1.96 * np.sqrt(np.var(gains, ddof=1) / gains.shape[0])
+                return Interval(gains.mean(), gains.mean() - half, gains.mean() + half)
+            """,
+        },
+    ),
+    Variant(
         "numbers of names by find, and a loop over sentences",
         {
             "layer-rates": """

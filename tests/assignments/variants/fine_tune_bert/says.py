@@ -52,6 +52,7 @@ SAYS = {
     "softmax over the whole array": (HEAT, "not over the whole array"),
     "softmax over the sentences": (HEAT, "the example by hand"),
     "the squared error of the probabilities": (HEAT, "sentences of three kinds"),
+    "a mean sureness equal to the accuracy": (HEAT, "yours makes the mean sureness equal"),
     "probabilities cut off at one in ten thousand": (HEAT, "wrong beyond doubt"),
     "exponentials without the largest taken away, from a tenth": (HEAT, "with 40,000 to 61,000 added"),
     "the largest of the whole array taken away": (HEAT, "with 40,000 to 61,000 added"),

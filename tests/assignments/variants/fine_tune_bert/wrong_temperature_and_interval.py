@@ -173,6 +173,21 @@ WRONG_LOSSES = [
         "Brier's score is lowest elsewhere",
     ),
     Variant(
+        "a mean sureness equal to the accuracy",
+        body(
+            "temperature",
+            TOP,
+            "accuracy = (logits.argmax(axis=1) == labels).mean()",
+            "def loss(T):",
+            "    p = np.exp(logits / T)",
+            "    return abs((p / p.sum(axis=1, keepdims=True)).max(axis=1).mean() - accuracy)",
+            GRID,
+            BEST,
+        ),
+        {"test-temperature": 3.5},
+        "the loss is lowest elsewhere",
+    ),
+    Variant(
         "probabilities cut off at one in ten thousand",
         body(
             "temperature",
