@@ -21,6 +21,10 @@ BANK = Bank(
     + wrong_in_tensorflow.VARIANTS,
     tricks=tricks.VARIANTS,
     says=says.SAYS,
+    unseen={
+        "the first sentence's mask for all in self-attention": "the checks have one sentence, to be followed by hand",
+        "the encoder's first norm twice": "its check has the same gain for all features, to be followed by hand",
+    },
     equivalent=equivalent.EQUIVALENT,
     modules=("numpy.random", "torch", "tensorflow"),
 )

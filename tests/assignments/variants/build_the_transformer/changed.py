@@ -5,9 +5,7 @@ HEAD = {
     "add-and-norm": "def add_and_norm(x, sublayer, gain, bias):",
     "feed-forward": "def feed_forward(x, W1, b1, W2, b2):",
     "encoder-layer": "def encoder_layer(x, mask, attention, w):",
-    "decoder-layer": (
-        "def decoder_layer(y, memory, target_mask, source_mask, self_attention, cross_attention, w):"
-    ),
+    "decoder-layer": ("def decoder_layer(y, memory, target_mask, source_mask, self_attention, cross_attention, w):"),
     "learning-rate": "def learning_rate(step, d_model, warmup):",
     "greedy": "def greedy(decode, source, start_id, end_id, max_len):",
 }

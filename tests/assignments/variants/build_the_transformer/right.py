@@ -215,6 +215,73 @@ VARIANTS = [
         why="no cell of the tests may hide a student's own names",
     ),
     Variant(
+        "one sentence at a time is decoded, with names for the arguments",
+        {
+            "greedy": """
+            def greedy(decode, source, start_id, end_id, max_len):
+                written = []
+                for b in range(len(source)):
+                    target = torch.full((1, 1), start_id)
+                    while target.shape[1] <= max_len and (target.shape[1] == 1 or target[0, -1] != end_id):
+                        best = decode(source=source[b : b + 1], target=target)[:, -1:].argmax(-1)
+                        target = torch.cat([target, best], 1)
+                    written.append(target[0, 1:].tolist())
+                return written
+            """
+        },
+        why="decode takes a part of the batch, too",
+    ),
+    Variant(
+        "sentences that have ended leave the batch",
+        {
+            "greedy": """
+            def greedy(decode, source, start_id, end_id, max_len):
+                out, rows = [[] for _ in source], list(range(len(source)))
+                for _ in range(max_len):
+                    if not rows:
+                        break
+                    target = torch.tensor([[start_id] + out[r] for r in rows])
+                    for r, token in zip(rows, decode(source[rows], target)[:, -1].argmax(-1).tolist()):
+                        out[r].append(token)
+                    rows = [r for r in rows if out[r][-1] != end_id]
+                return out
+            """
+        },
+        why="decode takes a part of the batch, too",
+    ),
+    Variant(
+        "ended sentences leave the batch, in TensorFlow, until none is left",
+        in_tensorflow(
+            greedy="""
+            def greedy(decode, source, start_id, end_id, max_len):
+                rows = np.arange(len(source))
+                out = [[] for _ in rows]
+                target = tf.fill((len(rows), 1), tf.constant(start_id, tf.int64))
+                for _ in range(max_len):
+                    ids = tf.argmax(decode(source=tf.gather(source, rows), target=target)[:, -1], axis=-1)
+                    for row, token in zip(rows, ids.numpy()):
+                        out[row].append(int(token))
+                    target = tf.concat([target, ids[:, None]], axis=1)
+                    going = np.flatnonzero(ids.numpy() != end_id)
+                    rows, target = rows[going], tf.gather(target, going)
+                return out
+            """,
+        ),
+        why="decode takes any part of the batch, even none",
+    ),
+    Variant(
+        "attention's answer changed in place, a view as the mask",
+        {
+            "encoder-layer": """
+            def encoder_layer(x, mask, attention, w):
+                a = attention(x, memory=x, mask=mask.expand(-1, x.shape[1], -1))
+                a += x
+                h = add_and_norm(a, torch.zeros_like(a), w["gain1"], w["bias1"])
+                return add_and_norm(h, feed_forward(h, w["W1"], w["b1"], w["W2"], w["b2"]), w["gain2"], w["bias2"])
+            """
+        },
+    ),
+    Variant(
         "prints, warns and writes from a thread",
         {
             "encoder-layer": """

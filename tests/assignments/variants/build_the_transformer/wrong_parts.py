@@ -172,6 +172,69 @@ MASKS = [
         {"test-masks": 2},
         "fillers stand in front and inside, too, in both masks",
     ),
+    Variant(
+        "the middle axis missing, which the target's mask allows for",
+        masks(source="ids != pad_id", target=f"source_mask(ids, pad_id)[:, None] & {CAUSAL}"),
+        {"test-masks": 0.5},
+        "right with the axis; the target's mask is right as it is",
+    ),
+    Variant(
+        "the source's fillers as queries, which the target's mask allows for",
+        masks(source="(ids != pad_id)[:, :, None]", target=f"source_mask(ids, pad_id).mT & {CAUSAL}"),
+        {"test-masks": 1},
+        "right with the axes the other way round; the target's mask is right as it is",
+    ),
+    Variant(
+        "True and False swapped in the source's mask, and the target's is made of it",
+        masks(source="(ids == pad_id)[:, None]", target=f"source_mask(ids, pad_id) & {CAUSAL}"),
+        {"test-masks": 0.5},
+        "right when turned round where it is called, too",
+    ),
+    Variant(
+        "True and False swapped, and the target's mask is made of the source's by `or`",
+        masks(source="(ids == pad_id)[:, None]", target=f"source_mask(ids, pad_id) | ~{CAUSAL}"),
+        {"test-masks": 1.5},
+        "right when both are turned round; each has its price",
+    ),
+    Variant(
+        "an axis of the heads, and the target's mask is made of it",
+        masks(source="(ids != pad_id)[:, None, None]", target=f"source_mask(ids, pad_id) & {CAUSAL}"),
+        {"test-masks": 0.5},
+        "right without the axis",
+    ),
+    Variant(
+        "an axis of the heads in both masks",
+        masks(source="(ids != pad_id)[:, None, None]", target=f"({TARGET})[:, None]"),
+        {"test-masks": 1},
+        "right without the axis; each has its price",
+    ),
+    Variant(
+        "masks to be added",
+        masks(source=f"({SOURCE}).float().log()", target=f"({TARGET}).float().log()"),
+        {"test-masks": 1},
+        "right where they are 0; each has its price",
+    ),
+    Variant(
+        "one mask of the target for all sentences",
+        masks(target="(places[None] <= places[:, None])"),
+        {"test-masks": 1.5},
+        "its mask has no axis of the sentences, which has a price; the fillers as keys",
+    ),
+    Variant(
+        "the mask of the first sentence for all",
+        masks(target=f"({TARGET})[[0] * len(ids)]"),
+        {"test-masks": 1},
+        "the fillers as keys",
+    ),
+    Variant(
+        "the target's mask as long as the longest sentence",
+        masks(
+            places="places = torch.arange(int((ids != pad_id).sum(1).max()))",
+            target=(f"(ids != pad_id)[:, None, : len(places)] & {CAUSAL}"),
+        ),
+        {"test-masks": 0.5},
+        "the shape, where every sentence has fillers",
+    ),
 ]
 
 NORMS = [
@@ -180,6 +243,24 @@ NORMS = [
         body("add-and-norm", "total = x", CENTRED, VARIANCE, NORMED),
         {"test-add-and-norm": 0.5},
         "which of two parts is normalised",
+    ),
+    Variant(
+        "the sum halved",
+        body("add-and-norm", f"{TOTAL} / 2".replace("x + sublayer", "(x + sublayer)"), CENTRED, VARIANCE, NORMED),
+        {"test-add-and-norm": 0.5},
+        "vectors of nearly equal numbers",
+    ),
+    Variant(
+        "a variance of at least 1e-5",
+        body("add-and-norm", TOTAL, CENTRED, VARIANCE, NORMED.replace("variance + 1e-5", "variance.clamp(min=1e-5)")),
+        {"test-add-and-norm": 0.5},
+        "vectors of nearly equal numbers",
+    ),
+    Variant(
+        "1e-3 added to the variance",
+        body("add-and-norm", TOTAL, CENTRED, VARIANCE, NORMED.replace("1e-5", "1e-3")),
+        {"test-add-and-norm": 0.5},
+        "vectors of nearly equal numbers",
     ),
     Variant(
         "x not added",
@@ -300,6 +381,12 @@ NETWORKS = [
     Variant(
         "gelu",
         body("feed-forward", "return torch.nn.functional.gelu(x @ W1.T + b1) @ W2.T + b2"),
+        {"test-feed-forward": 1},
+        "values",
+    ),
+    Variant(
+        "no unit above 6",
+        body("feed-forward", "return torch.nn.functional.relu6(x @ W1.T + b1) @ W2.T + b2"),
         {"test-feed-forward": 1},
         "values",
     ),

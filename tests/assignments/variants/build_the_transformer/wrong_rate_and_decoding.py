@@ -98,6 +98,49 @@ DECODERS = [
         LOOP[0].replace("start_id", "0"), *LOOP[1:], CUT,
         price=0.5, why="right with the start token in the first place",
     ),
+    decoding(
+        "cut only where all have ended",
+        *LOOP, "if all(end_id in row for row in rows):", f"    {CUT}", "return rows",
+        price=1, why="one sentence ends, and another does not",
+    ),
+    decoding(
+        "only logits above 0 count",
+        *LOOP[:2], "    logits = decode(source, target)[:, -1]", "    ids = logits.clamp(min=0).argmax(dim=1)",
+        *LOOP[3:], CUT,
+        price=1, why="right with the logits above 0",
+    ),
+    decoding(
+        "the sentences in the order in which they end",
+        LOOP[0], "ended = []", *LOOP[1:4], "    ended += target[ids == end_id, 1:].tolist()",
+        "    source, target = source[ids != end_id], target[ids != end_id]", "return ended + target[:, 1:].tolist()",
+        price=1, why="which sentence ends where",
+    ),
+    decoding(
+        "all stop when the first of the batch does",
+        *LOOP[:4], "    if ids[0] == end_id:", "        break", LOOP[4], CUT,
+        price=1, why="the others go on",
+    ),
+    decoding(
+        "the end token is 2, whatever end_id says",
+        *LOOP, CUT.replace("end_id", "2"),
+        price=1, why="another end token",
+    ),
+    decoding(
+        "the target so far of int32",
+        LOOP[0].replace("start_id)", "start_id, dtype=torch.int32)"), *LOOP[1:3],
+        "    target = torch.cat([target, ids[:, None].int()], dim=1)", LOOP[4], CUT,
+        price=0.5, why="what decode gets",
+    ),
+    decoding(
+        "every token once",
+        *LOOP, CUT.replace("return [", "return [list(dict.fromkeys(r)) for r in [") + "]",
+        price=0.5, why="sentences of max_len tokens, in which some come again",
+    ),
+    decoding(
+        "a batch of one sentence gets a token less",
+        LOOP[0], "for _ in range(max_len - (len(source) == 1)):", *LOOP[2:], CUT,
+        price=0.5, why="where no end comes before",
+    ),
 ]  # fmt: skip
 
 VARIANTS = RATES + DECODERS
