@@ -5,6 +5,13 @@ from tests.assignments.variants import (
     attention_from_scratch,
     build_the_transformer,
     fine_tune_bert,
+    question_answering,
 )
 
-BANKS = [attention_from_scratch.BANK, attention_for_an_rnn.BANK, build_the_transformer.BANK, fine_tune_bert.BANK]
+BANKS = [
+    attention_from_scratch.BANK,
+    attention_for_an_rnn.BANK,
+    build_the_transformer.BANK,
+    fine_tune_bert.BANK,
+    question_answering.BANK,
+]

@@ -1,0 +1,535 @@
+"""Wrong solutions of parts 4 to 6: the best span, no answer, and the system."""
+
+from tests.assignments.variants import Variant
+from tests.assignments.variants.question_answering.changed import body
+
+
+def searched(
+    may="inside[i] and inside[j] and 0 <= j - i < longest", value="start[i] + end[j]", first="(0, 0, -np.inf)",
+    given="best",
+) -> dict:
+    """The search of all pairs, with another condition, another score, another beginning or another result."""
+    return body(
+        "best-span",
+        f"best = {first}",
+        "for i in range(len(start)):",
+        "    for j in range(len(end)):",
+        f"        if {may} and {value} > best[2]:",
+        f"            best = (i, j, {value})",
+        f"return {given}",
+    )
+
+
+MASKED = ("s, e = np.where(inside, start, -np.inf), np.where(inside, end, -np.inf)",)
+
+SPANS = [
+    Variant(
+        "the best start and the best end",
+        body("best-span", *MASKED, "i, j = s.argmax(), e.argmax()", "return i, j, s[i] + e[j]"),
+        {"test-best-span": 1.5},
+        "no span where the end stands before the start, and any length",
+    ),
+    Variant(
+        "the best start, then the best end behind it",
+        body("best-span", *MASKED, "i = int(s.argmax())", "j = i + int(e[i : i + longest].argmax())",
+             "return i, j, s[i] + e[j]"),
+        {"test-best-span": 1.5},
+        "another start may be better with its end, also where the length is limited",
+    ),
+    Variant(
+        "the best end, then the best start before it",
+        body("best-span", *MASKED, "j = int(e.argmax())", "low = max(j - longest + 1, 0)",
+             "i = low + int(s[low : j + 1].argmax())", "return i, j, s[i] + e[j]"),
+        {"test-best-span": 1.5},
+        "another end may be better with its start, also where the length is limited",
+    ),
+    Variant(
+        "the end may stand before the start",
+        searched(may="inside[i] and inside[j] and abs(j - i) < longest"),
+        {"test-best-span": 1},
+        "spans that end before they begin",
+    ),
+    Variant(
+        "at least two tokens",
+        searched(may="inside[i] and inside[j] and 0 < j - i < longest"),
+        {"test-best-span": 1.5},
+        "an answer of one token is not found, wherever one is planted",
+    ),
+    Variant("no limit", searched(may="inside[i] and inside[j] and i <= j"), {"test-best-span": 0.5}, "any length"),
+    Variant(
+        "a token too long",
+        searched(may="inside[i] and inside[j] and 0 <= j - i <= longest"),
+        {"test-best-span": 0.5},
+        "j - i + 1 tokens",
+    ),
+    Variant(
+        "a token too short",
+        searched(may="inside[i] and inside[j] and 0 <= j - i < max(longest - 1, 1)"),
+        {"test-best-span": 0.5},
+        "a span of `longest` tokens is allowed",
+    ),
+    Variant(
+        "the whole window",
+        searched(may="0 <= j - i < longest"),
+        {"test-best-span": 1},
+        "the question too, and where the context's scores are low",
+    ),
+    Variant(
+        "all but [CLS]",
+        searched(may="0 < i and 0 <= j - i < longest"),
+        {"test-best-span": 1},
+        "the question is no place for an answer",
+    ),
+    Variant(
+        "only the start inside",
+        searched(may="inside[i] and 0 <= j - i < longest"),
+        {"test-best-span": 1},
+        "the [SEP] at the end may end it",
+    ),
+    Variant(
+        "only the end inside",
+        searched(may="inside[j] and 0 <= j - i < longest"),
+        {"test-best-span": 1},
+        "the question may begin it",
+    ),
+    Variant(
+        "0 outside the context",
+        body(
+            "best-span",
+            "n = len(start)",
+            "pairs = np.add.outer(start, end) * np.outer(inside, inside)",
+            "pairs = pairs * np.triu(np.ones((n, n))) * np.tril(np.ones((n, n)), longest - 1)",
+            "i, j = np.unravel_index(pairs.argmax(), pairs.shape)",
+            "return i, j, pairs[i, j]",
+        ),
+        {"test-best-span": 0.5},
+        "0 is more than a score below zero",
+    ),
+    Variant(
+        "-1000 outside the context",
+        body(
+            "best-span",
+            "n = len(start)",
+            "ok = np.outer(inside, inside) & np.triu(np.ones((n, n), bool)) & np.tril(np.ones((n, n), bool), longest - 1)",
+            "pairs = np.where(ok, np.add.outer(start, end), -1000)",
+            "i, j = np.unravel_index(pairs.argmax(), pairs.shape)",
+            "return i, j, pairs[i, j]",
+        ),
+        {"test-best-span": 0.5},
+        "scores can be lower than that",
+    ),
+    Variant(
+        "begun with a score of 0",
+        searched(first="(0, 0, 0.0)"),
+        {"test-best-span": 0.5},
+        "scores below zero are scores, too",
+    ),
+    Variant(
+        "the token after the last of the span",
+        searched(given="(best[0], best[1] + 1, best[2])"),
+        {"test-best-span": 1},
+        "the last token belongs to the span; right with one less",
+    ),
+    Variant(
+        "the product",
+        searched(value="start[i] * end[j]"),
+        {"test-best-span": 1},
+        "two scores below zero have a product above it; and the sum is asked for",
+    ),
+    Variant(
+        "the mean of the two",
+        searched(value="(start[i] + end[j]) / 2"),
+        {"test-best-span": 0.5},
+        "the same span, another score",
+    ),
+    Variant(
+        "the score of the start",
+        searched(given="(best[0], best[1], start[best[0]])"),
+        {"test-best-span": 0.5},
+        "the sum is asked for",
+    ),
+    Variant(
+        "less for long spans",
+        searched(value="start[i] + end[j] - 0.6 * (j - i)"),
+        {"test-best-span": 1.5},
+        "another rule: long spans lose to short ones",
+    ),
+    Variant(
+        "the span counted from the context's first token",
+        searched(given="(best[0] - int(np.argmax(inside)), best[1] - int(np.argmax(inside)), best[2])"),
+        {"test-best-span": 3.5},
+        "no span stands where it is said to",
+    ),
+    Variant(
+        "the score first",
+        searched(given="(best[2], best[0], best[1])"),
+        {"test-best-span": 4},
+        "another order than was asked for",
+    ),
+]
+
+SILENT = [
+    Variant(
+        "silent where the margin is low",
+        body(
+            "scores-at",
+            "said = np.where(margins >= threshold, answered, empty)",
+            "return said.mean(), said[empty == 0].mean(), said[empty == 1].mean()",
+        ),
+        {"test-scores-at": 0.5},
+        "right with the signs of margins and threshold turned",
+    ),
+    Variant(
+        "an equal margin is not answered",
+        body(
+            "scores-at",
+            "said = np.where(margins < threshold, answered, empty)",
+            "return said.mean(), said[empty == 0].mean(), said[empty == 1].mean()",
+        ),
+        {"test-scores-at": 0.5},
+        "greater than the threshold is asked for",
+    ),
+    Variant(
+        "0 where nothing is said",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, 0)",
+            "return said.mean(), said[empty == 0].mean(), said[empty == 1].mean()",
+        ),
+        {"test-scores-at": 1.5},
+        "silence is right where there is no answer: in the mean of these, of all, and without limit",
+    ),
+    Variant(
+        "1 where nothing is said",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, 1)",
+            "return said.mean(), said[empty == 0].mean(), said[empty == 1].mean()",
+        ),
+        {"test-scores-at": 1.5},
+        "silence is wrong where there is an answer",
+    ),
+    Variant(
+        "with and without an answer swapped",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, empty)",
+            "return said.mean(), said[empty == 1].mean(), said[empty == 0].mean()",
+        ),
+        {"test-scores-at": 1},
+        "both of the parts",
+    ),
+    Variant(
+        "the kinds by what was said",
+        body(
+            "scores-at",
+            "said, spoke = np.where(margins <= threshold, answered, empty), margins <= threshold",
+            "mean = lambda part: part.mean() if part.size else 0.0",
+            "return said.mean(), mean(said[spoke]), mean(said[~spoke])",
+        ),
+        {"test-scores-at": 1},
+        "those that have an answer, not those that were given one",
+    ),
+    Variant(
+        "an answer is there where the best span is right",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, empty)",
+            "return said.mean(), said[answered > 0].mean(), said[answered == 0].mean()",
+        ),
+        {"test-scores-at": 1},
+        "a wrong answer to a question that has one counts among those without",
+    ),
+    Variant(
+        "shares of all questions",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, empty)",
+            "n = len(said)",
+            "return said.mean(), said[empty == 0].sum() / n, said[empty == 1].sum() / n",
+        ),
+        {"test-scores-at": 1},
+        "each mean is over its own kind",
+    ),
+    Variant(
+        "the mean of the two means",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, empty)",
+            "known, unknown = said[empty == 0].mean(), said[empty == 1].mean()",
+            "return (known + unknown) / 2, known, unknown",
+        ),
+        {"test-scores-at": 1},
+        "there are more questions of one kind; at every threshold",
+    ),
+    Variant(
+        "sums",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, empty)",
+            "return said.sum(), said[empty == 0].sum(), said[empty == 1].sum()",
+        ),
+        {"test-scores-at": 2},
+        "nothing is a mean",
+    ),
+    Variant(
+        "right or wrong, no F1",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered == 1, empty)",
+            "return said.mean(), said[empty == 0].mean(), said[empty == 1].mean()",
+        ),
+        {"test-scores-at": 1.5},
+        "what is partly right counts for nothing",
+    ),
+]
+
+THRESHOLDS = [
+    Variant(
+        "silent where the margin is low, in the choice",
+        body(
+            "choose-threshold",
+            "values = [-np.inf, *margins, np.inf]",
+            "return max(values, key=lambda t: np.where(margins >= t, answered, empty).mean())",
+        ),
+        {"test-choose-threshold": 0.5},
+        "right with the signs turned",
+    ),
+    Variant(
+        "the best mean itself",
+        body(
+            "choose-threshold",
+            "values = [-np.inf, *margins]",
+            "return max(np.where(margins <= t, answered, empty).mean() for t in values)",
+        ),
+        {"test-choose-threshold": 2},
+        "the threshold is asked for",
+    ),
+    Variant(
+        "the number of the best margin",
+        body("choose-threshold", "return int(np.argmax([np.where(margins <= t, answered, empty).mean() for t in margins]))"),
+        {"test-choose-threshold": 2},
+        "the margin is asked for, not its number",
+    ),
+    Variant(
+        "zero",
+        body("choose-threshold", "return 0.0"),
+        {"test-choose-threshold": 2},
+        "nothing is chosen",
+    ),
+    Variant(
+        "the margins alone, so at least one is answered",
+        body("choose-threshold", "return max(margins, key=lambda t: np.where(margins <= t, answered, empty).mean())"),
+        {"test-choose-threshold": 0.5},
+        "it may be best to answer none",
+    ),
+    Variant(
+        "never all",
+        body(
+            "choose-threshold",
+            "values = [-np.inf, *np.sort(margins)[:-1]]",
+            "return max(values, key=lambda t: np.where(margins <= t, answered, empty).mean())",
+        ),
+        {"test-choose-threshold": 0.5},
+        "it may be best to answer all",
+    ),
+    Variant(
+        "a grid from -10 to 10",
+        body(
+            "choose-threshold",
+            "values = np.linspace(-10, 10, 201)",
+            "return max(values, key=lambda t: np.where(margins <= t, answered, empty).mean())",
+        ),
+        {"test-choose-threshold": 1.5},
+        "margins may be smaller than its steps, or lie beyond it",
+    ),
+    Variant(
+        "equal margins taken apart",
+        body(
+            "choose-threshold",
+            "order = np.argsort(margins, kind='stable')",
+            "steps = np.cumsum((answered - empty)[order])",
+            "return margins[order][steps.argmax()] if steps.max() > 0 else -np.inf",
+        ),
+        {"test-choose-threshold": 0.5},
+        "the best place in the sum stands between questions of one margin",
+    ),
+    Variant(
+        "the best for those with an answer",
+        body(
+            "choose-threshold",
+            "values, known = [-np.inf, *np.sort(margins)], empty == 0",
+            "return max(values, key=lambda t: np.where(margins <= t, answered, empty)[known].mean())",
+        ),
+        {"test-choose-threshold": 1.5},
+        "all are answered then; where none is right, the first of the thresholds is",
+    ),
+    Variant(
+        "the mean of the two kinds",
+        body(
+            "choose-threshold",
+            "def value(t):",
+            "    said = np.where(margins <= t, answered, empty)",
+            "    kinds = [said[empty == k].mean() for k in (0, 1) if (empty == k).any()]",
+            "    return sum(kinds) / len(kinds)",
+            "return max([-np.inf, *margins], key=value)",
+        ),
+        {"test-choose-threshold": 1.5},
+        "there are more questions of one kind, also where margins are equal",
+    ),
+    Variant(
+        "the lowest mean",
+        body(
+            "choose-threshold",
+            "return min([-np.inf, *margins], key=lambda t: np.where(margins <= t, answered, empty).mean())",
+        ),
+        {"test-choose-threshold": 2},
+        "the highest is asked for",
+    ),
+    Variant(
+        "silence never counts",
+        body("choose-threshold", "return max([-np.inf, *margins], key=lambda t: np.where(margins <= t, answered, 0).mean())"),
+        {"test-choose-threshold": 1.5},
+        "all are answered then; where none is right, the first of the thresholds is",
+    ),
+]
+
+
+def system(
+    *best: str, inside="offsets[:, 0] >= 0", limit="longest", text="context[offsets[i, 0] : offsets[j, 1]]",
+    null="min(nulls)", result="text, null - score", more="score > top",
+) -> dict:
+    """The system, with another condition, limit, text, score of no answer, result or comparison of windows."""
+    return body(
+        "find-answer",
+        "top, said, nulls = -np.inf, '', []",
+        "for number, window in enumerate(windows):",
+        "    start, end, offsets = window['start'], window['end'], window['offsets']",
+        f"    i, j, value = best_span(start, end, {inside}, {limit})",
+        "    nulls.append(start[0] + end[0])",
+        f"    if {more.replace('score', 'value')}:",
+        f"        top, said, where = value, {text}, number",
+        f"text, score, null = said, top, {null}",
+        f"return {result}",
+    )
+
+
+SYSTEM = [
+    Variant(
+        "the best span minus no answer",
+        system(result="text, score - null"),
+        {"test-find-answer": 0.5},
+        "right with the other sign",
+    ),
+    Variant(
+        "the last token left out of the text",
+        system(text="context[offsets[i, 0] : offsets[j, 0]]"),
+        {"test-find-answer": 2},
+        "every text",
+    ),
+    Variant(
+        "a character too few",
+        system(text="context[offsets[i, 0] : offsets[j, 1] - 1]"),
+        {"test-find-answer": 2},
+        "every text",
+    ),
+    Variant(
+        "a character too many",
+        system(text="context[offsets[i, 0] : offsets[j, 1] + 1]"),
+        {"test-find-answer": 2},
+        "every text",
+    ),
+    Variant(
+        "positions for characters",
+        system(text="context[i : j + 1]"),
+        {"test-find-answer": 2},
+        "every text",
+    ),
+    Variant(
+        "tokens put together with spaces",
+        system(text="' '.join(context[p:q] for p, q in offsets[i : j + 1])"),
+        {"test-find-answer": 2},
+        "parts of words stand apart, and the spaces of the context are lost",
+    ),
+    Variant(
+        "in small letters",
+        system(text="context[offsets[i, 0] : offsets[j, 1]].lower()"),
+        {"test-find-answer": 2},
+        "every text; SQuAD's measure would forgive it, a reader would not",
+    ),
+    Variant(
+        "the first window alone",
+        system(more="number == 0", null="nulls[0]"),
+        {"test-find-answer": 1.5},
+        "the others are not read, also for the length and for no answer",
+    ),
+    Variant(
+        "the last window's answer",
+        system(more="True"),
+        {"test-find-answer": 1.5},
+        "the best of all windows counts, in the text and in the margin",
+    ),
+    Variant(
+        "the first answer above no answer",
+        system(more="top == -np.inf and score > nulls[-1]"),
+        {"test-find-answer": 1.5},
+        "the best of all windows counts, in the text and in the margin, and where no answer scores more",
+    ),
+    Variant(
+        "no answer: the highest",
+        system(null="max(nulls)"),
+        {"test-find-answer": 0.5},
+        "one window that says that there is an answer is enough",
+    ),
+    Variant(
+        "no answer: of the window with the best span",
+        system(null="nulls[where]"),
+        {"test-find-answer": 0.5},
+        "the lowest of all windows counts",
+    ),
+    Variant(
+        "no answer: of the first window",
+        system(null="nulls[0]"),
+        {"test-find-answer": 0.5},
+        "the lowest of all windows counts",
+    ),
+    Variant(
+        "no answer: the mean",
+        system(null="np.mean(nulls)"),
+        {"test-find-answer": 0.5},
+        "the lowest of all windows counts",
+    ),
+    Variant(
+        "no answer: the start's score alone",
+        system(null="min(window['start'][0] for window in windows)"),
+        {"test-find-answer": 1},
+        "start and end, in one window and in several",
+    ),
+    Variant(
+        "no answer alone as the margin",
+        system(result="text, null"),
+        {"test-find-answer": 1},
+        "less the score of the best span, in one window and in several",
+    ),
+    Variant(
+        "the question counts as context",
+        system(inside="np.arange(len(start)) > 0"),
+        {"test-find-answer": 0.5},
+        "high scores in the question are taken",
+    ),
+    Variant(
+        "the context's first token left out",
+        system(inside="offsets[:, 0] > 0"),
+        {"test-find-answer": 0.5},
+        "its offset is 0",
+    ),
+    Variant("no limit of the length", system(limit="len(start)"), {"test-find-answer": 0.5}, "three tokens at most"),
+    Variant(
+        "empty where no answer scores more",
+        system(result="(text if null <= score else ''), null - score"),
+        {"test-find-answer": 0.5},
+        "the threshold is for later; the best span is asked for",
+    ),
+]
+
+VARIANTS = SPANS + SILENT + THRESHOLDS + SYSTEM
