@@ -21,8 +21,10 @@ VARIANTS = [
     ),
     Variant(
         "imports the library's words",
-        {"normalise": "from course_lib.evaluation.answers import normalized\ndef normalise(text):\n"
-         "    return normalized(text).split()"},
+        {
+            "normalise": "from course_lib.evaluation.answers import normalized\ndef normalise(text):\n"
+            "    return normalized(text).split()"
+        },
         {"test-normalise": 2},
         "the import is closed",
     ),
@@ -50,8 +52,10 @@ VARIANTS = [
     ),
     Variant(
         "replaces what holds the scores of the real model",
-        {"find-answer": "def find_answer(context, windows, longest):\n    return asked['answers'][0], 0.0\n"
-         "asked = {'answers': ['']}"},
+        {
+            "find-answer": "def find_answer(context, windows, longest):\n    return asked['answers'][0], 0.0\n"
+            "asked = {'answers': ['']}"
+        },
         {"test-find-answer": 3},
         "the hidden tests have texts of their own",
     ),

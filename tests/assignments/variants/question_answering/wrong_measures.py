@@ -183,9 +183,7 @@ MEASURES = [
     ),
     Variant(
         "exact match with all right answers",
-        measures(
-            exact=("return float(all(normalise(said) == normalise(right) for right in answers or ['']))",)
-        ),
+        measures(exact=("return float(all(normalise(said) == normalise(right) for right in answers or ['']))",)),
         {"test-measures": 0.5},
         "one is enough",
     ),
@@ -235,59 +233,79 @@ MEASURES = [
     ),
     Variant(
         "F1 of sets of words",
-        measures(share=tuple(line.replace("(Counter(a) & Counter(b)).values()", "w in b for w in set(a)")
-                             .replace("len(a) + len(b)", "len(set(a)) + len(set(b))") for line in OVERLAP)),
+        measures(
+            share=tuple(
+                line.replace("(Counter(a) & Counter(b)).values()", "w in b for w in set(a)").replace(
+                    "len(a) + len(b)", "len(set(a)) + len(set(b))"
+                )
+                for line in OVERLAP
+            )
+        ),
         {"test-measures": 0.5},
         "words count as often as they occur",
     ),
     Variant(
         "words in common counted in one direction",
-        measures(share=tuple(line.replace("(Counter(a) & Counter(b)).values()", "w in b for w in a")
-                             for line in OVERLAP)),
+        measures(
+            share=tuple(line.replace("(Counter(a) & Counter(b)).values()", "w in b for w in a") for line in OVERLAP)
+        ),
         {"test-measures": 0.5},
         "bora bora has two words in common with bora",
     ),
     Variant(
         "F1 of letters",
-        measures(share=tuple(
-            line.replace("normalise(said), normalise(right)", "*map(' '.join, (normalise(said), normalise(right))),")
-            for line in OVERLAP
-        )),
+        measures(
+            share=tuple(
+                line.replace(
+                    "normalise(said), normalise(right)", "*map(' '.join, (normalise(said), normalise(right))),"
+                )
+                for line in OVERLAP
+            )
+        ),
         {"test-measures": 1.5},
         "letters in common are many in any two words",
     ),
     Variant(
         "F1 of words that are not normalised",
-        measures(share=tuple(
-            line.replace("normalise(said), normalise(right)", "said.split(), right.split()") for line in OVERLAP
-        )),
+        measures(
+            share=tuple(
+                line.replace("normalise(said), normalise(right)", "said.split(), right.split()") for line in OVERLAP
+            )
+        ),
         {"test-measures": 0.5},
         "'The' is no answer; the other texts of the tests are small letters without articles",
     ),
     Variant(
         "0 / 0 without a word in common",
-        measures(share=(
-            "best = []",
-            "for right in answers or ['']:",
-            "    a, b = normalise(said), normalise(right)",
-            "    if not a or not b:",
-            "        best.append(float(a == b))",
-            "        continue",
-            "    common = sum((Counter(a) & Counter(b)).values())",
-            "    p, r = common / len(a), common / len(b)",
-            "    best.append(2 * p * r / (p + r))",
-            "return max(best)",
-        )),
+        measures(
+            share=(
+                "best = []",
+                "for right in answers or ['']:",
+                "    a, b = normalise(said), normalise(right)",
+                "    if not a or not b:",
+                "        best.append(float(a == b))",
+                "        continue",
+                "    common = sum((Counter(a) & Counter(b)).values())",
+                "    p, r = common / len(a), common / len(b)",
+                "    best.append(2 * p * r / (p + r))",
+                "return max(best)",
+            )
+        ),
         {"test-measures": 0.75},
         "an error there, and so among several right answers that have nothing in common",
     ),
     Variant(
         "the mean over the right answers",
-        measures(share=(
-            "values = []",
-            *(line.replace("best = max(best, ", "values.append(").replace("a, b =", "a, b =") for line in OVERLAP[1:-1]),
-            "return sum(values) / len(values)",
-        )),
+        measures(
+            share=(
+                "values = []",
+                *(
+                    line.replace("best = max(best, ", "values.append(").replace("a, b =", "a, b =")
+                    for line in OVERLAP[1:-1]
+                ),
+                "return sum(values) / len(values)",
+            )
+        ),
         {"test-measures": 0.5},
         "the best counts",
     ),
@@ -308,8 +326,14 @@ MEASURES = [
     ),
     Variant(
         "F1: an error where there is no answer",
-        measures(share=("return max(", "    2 * sum((Counter(normalise(said)) & Counter(normalise(right))).values())",
-                        "    / (len(normalise(said)) + len(normalise(right))) for right in answers", ")")),
+        measures(
+            share=(
+                "return max(",
+                "    2 * sum((Counter(normalise(said)) & Counter(normalise(right))).values())",
+                "    / (len(normalise(said)) + len(normalise(right))) for right in answers",
+                ")",
+            )
+        ),
         {"test-measures": 0.5},
         "the largest of nothing",
     ),

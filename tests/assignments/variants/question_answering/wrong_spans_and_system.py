@@ -5,7 +5,9 @@ from tests.assignments.variants.question_answering.changed import body
 
 
 def searched(
-    may="inside[i] and inside[j] and 0 <= j - i < longest", value="start[i] + end[j]", first="(0, 0, -np.inf)",
+    may="inside[i] and inside[j] and 0 <= j - i < longest",
+    value="start[i] + end[j]",
+    first="(0, 0, -np.inf)",
     given="best",
 ) -> dict:
     """The search of all pairs, with another condition, another score, another beginning or another result."""
@@ -31,15 +33,26 @@ SPANS = [
     ),
     Variant(
         "the best start, then the best end behind it",
-        body("best-span", *MASKED, "i = int(s.argmax())", "j = i + int(e[i : i + longest].argmax())",
-             "return i, j, s[i] + e[j]"),
+        body(
+            "best-span",
+            *MASKED,
+            "i = int(s.argmax())",
+            "j = i + int(e[i : i + longest].argmax())",
+            "return i, j, s[i] + e[j]",
+        ),
         {"test-best-span": 1.5},
         "another start may be better with its end, also where the length is limited",
     ),
     Variant(
         "the best end, then the best start before it",
-        body("best-span", *MASKED, "j = int(e.argmax())", "low = max(j - longest + 1, 0)",
-             "i = low + int(s[low : j + 1].argmax())", "return i, j, s[i] + e[j]"),
+        body(
+            "best-span",
+            *MASKED,
+            "j = int(e.argmax())",
+            "low = max(j - longest + 1, 0)",
+            "i = low + int(s[low : j + 1].argmax())",
+            "return i, j, s[i] + e[j]",
+        ),
         {"test-best-span": 1.5},
         "another end may be better with its start, also where the length is limited",
     ),
@@ -110,7 +123,8 @@ SPANS = [
         body(
             "best-span",
             "n = len(start)",
-            "ok = np.outer(inside, inside) & np.triu(np.ones((n, n), bool)) & np.tril(np.ones((n, n), bool), longest - 1)",
+            "one = np.ones((n, n), dtype=bool)",
+            "ok = np.outer(inside, inside) & np.triu(one) & np.tril(one, longest - 1)",
             "pairs = np.where(ok, np.add.outer(start, end), -1000)",
             "i, j = np.unravel_index(pairs.argmax(), pairs.shape)",
             "return i, j, pairs[i, j]",
@@ -307,7 +321,10 @@ THRESHOLDS = [
     ),
     Variant(
         "the number of the best margin",
-        body("choose-threshold", "return int(np.argmax([np.where(margins <= t, answered, empty).mean() for t in margins]))"),
+        body(
+            "choose-threshold",
+            "return int(np.argmax([np.where(margins <= t, answered, empty).mean() for t in margins]))",
+        ),
         {"test-choose-threshold": 2},
         "the margin is asked for, not its number",
     ),
@@ -388,7 +405,10 @@ THRESHOLDS = [
     ),
     Variant(
         "silence never counts",
-        body("choose-threshold", "return max([-np.inf, *margins], key=lambda t: np.where(margins <= t, answered, 0).mean())"),
+        body(
+            "choose-threshold",
+            "return max([-np.inf, *margins], key=lambda t: np.where(margins <= t, answered, 0).mean())",
+        ),
         {"test-choose-threshold": 1.5},
         "all are answered then; where none is right, the first of the thresholds is",
     ),
@@ -396,8 +416,13 @@ THRESHOLDS = [
 
 
 def system(
-    *best: str, inside="offsets[:, 0] >= 0", limit="longest", text="context[offsets[i, 0] : offsets[j, 1]]",
-    null="min(nulls)", result="text, null - score", more="score > top",
+    *best: str,
+    inside="offsets[:, 0] >= 0",
+    limit="longest",
+    text="context[offsets[i, 0] : offsets[j, 1]]",
+    null="min(nulls)",
+    result="text, null - score",
+    more="score > top",
 ) -> dict:
     """The system, with another condition, limit, text, score of no answer, result or comparison of windows."""
     return body(
