@@ -231,13 +231,13 @@ WINDOWS = [
             "    i += stride",
         ),
         {"test-windows": 1},
-        "right when the step is given in the place of the overlap",
+        "no two windows share what they should; they are full, and the last reaches the end",
     ),
     Variant(
         "the special tokens not counted",
         cut(room=("room = max_len - len(question)", *ROOM[1:])),
         {"test-windows": 1},
-        "right with max_len three less",
+        "windows of three tokens too many, and room where there is none",
     ),
     Variant(
         "one special token too few counted",
