@@ -111,6 +111,12 @@ RUNS = table(
         *trials("trainer", 2000, *THREE),
         *told("trainer"),
         *told("mean", 4000),
+        *trials("lora", 2000, (3, 5e-4), (3, 1e-3), (3, 2e-3), (3, 4e-3)),
+        *told("lora"),
+        *trials("layers", 2000, *THREE, (3, 8e-4)),
+        *told("layers"),
+        *trials("mean", 1000, (3, 1e-4), (3, 2e-4), (3, 4e-4), (5, 1e-4), (5, 2e-4)),
+        *told("mean", 1000),
     ]
 )
 
