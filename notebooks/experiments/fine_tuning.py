@@ -2,11 +2,12 @@
 
 Each run learns from labelled film reviews and predicts others. The arms of the table: MiniLM fine-tuned on the mean
 of its vectors ("mean"), by the course's loop or by the `Trainer` of `transformers` ("trainer", which needs the package
-accelerate); a logistic regression on the mean vectors of the frozen encoder ("frozen"), or on counts ("tfidf").
+accelerate), with a low-rank update of its queries and values alone ("lora"), or with rates that fall by a fifth from
+layer to layer ("layers"); a logistic regression on the mean vectors of the frozen encoder ("frozen"), or on counts
+("tfidf").
 
-Arms that are written and tested, and not in the table yet: fine-tuned on [CLS] with its pooler ("first"); with a
-low-rank update of its queries and values alone ("lora"); with rates that fall by a fifth from layer to layer
-("layers"); the same architecture from random weights ("scratch"); the same model tuned by Keras's `fit` ("keras").
+Arms that are written and tested, and not in the table yet: fine-tuned on [CLS] with its pooler ("first"); the same
+architecture from random weights ("scratch"); the same model tuned by Keras's `fit` ("keras").
 
 Of Rotten Tomatoes 4,000 sentences are to learn from, 1,000 to choose by, and 3,000 to report on. A seed draws which of
 the 4,000 are learned from, the classifier, the dropout, and the order. Trials have the seed 0, and give each arm its
