@@ -90,12 +90,12 @@ def prove(bank: Bank, scorer: QuickScorer) -> dict:
 
 def main(names: list[str]) -> None:
     """Prove these assignments, or all; write the record, and say what is wrong."""
-    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
+    made = {}
     for bank in BANKS:
         if names and bank.assignment not in names:
             continue
         scorer = QuickScorer(source_of(bank.assignment), bank.modules)
-        found = record[bank.assignment] = prove(bank, scorer)
+        found = made[bank.assignment] = prove(bank, scorer)
         scorer.close()
         changes = found["mutants"]
         print(f"{bank.assignment}: {len(found['solutions'])} solutions, {changes['made']} changes of the reference")
@@ -106,6 +106,8 @@ def main(names: list[str]) -> None:
         for kind in ("survived", "charged outside"):
             for entry in changes[kind]:
                 print(f"  {kind}: {entry}")
+    # read as late as this: another proof may have ended meanwhile
+    record = (json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}) | made
     record = {bank.assignment: record[bank.assignment] for bank in BANKS if bank.assignment in record}
     RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
