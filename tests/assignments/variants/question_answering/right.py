@@ -278,7 +278,7 @@ VARIANTS = [
         },
     ),
     Variant(
-        "the threshold by the student's own scores_at, the last of the best",
+        "sums in the place of means, the last of the best thresholds",
         {
             "choose-threshold": """
             def choose_threshold(margins, answered, empty):
@@ -287,6 +287,40 @@ VARIANTS = [
                 return max(reversed(thresholds), key=mean.get)
             """,
         },
+    ),
+    Variant(
+        "the threshold by the student's own scores_at, in plain Python",
+        {
+            "scores-at": """
+            def scores_at(margins, answered, empty, threshold):
+                f = [e if m > threshold else a for m, a, e in zip(margins, answered, empty)]
+                have = [x for x, e in zip(f, empty) if e == 0]
+                none = [x for x, e in zip(f, empty) if e == 1]
+                return sum(f) / len(f), sum(have) / len(have), sum(none) / len(none)
+            """,
+            "choose-threshold": """
+            def choose_threshold(margins, answered, empty):
+                return max([float("-inf"), *margins], key=lambda t: scores_at(margins, answered, empty, t)[0])
+            """,
+        },
+    ),
+    Variant(
+        "one window wherever the context fits, and no error there",
+        body(
+            "windows",
+            "room = max_len - len(question) - 3",
+            "if len(context) > room and room <= stride:",
+            "    raise ValueError('no room')",
+            "found, i, lead = [], 0, len(question) + 2",
+            "while True:",
+            "    piece = context[i : i + room]",
+            "    places = [-1] * lead + list(range(i, i + len(piece))) + [-1]",
+            "    segments = [0] * lead + [1] * (len(piece) + 1)",
+            "    found.append(([CLS, *question, SEP, *piece, SEP], segments, places))",
+            "    if i + room >= len(context):",
+            "        return found",
+            "    i += room - stride",
+        ),
     ),
     Variant(
         "prints, warns, and writes from a thread",

@@ -15,6 +15,8 @@ SAYS = {
     "cut at every single space": (WORDS, "`split()` without argument"),
     "one text, not a list": (WORDS, "returns a str; a list of words is asked for"),
     "each word once": (WORDS, "each as often as it occurs"),
+    "digits go with the punctuation": (WORDS, "numbers are words, too"),
+    "words of letters alone": (WORDS, "numbers are words, too"),
     "exact match without normalising": (MEASURES, "compare the normalised words"),
     "exact match of sets of words": (MEASURES, "the order of the words counts"),
     "exact match: a part is enough": (MEASURES, "a part of a right answer is no exact match"),
@@ -50,6 +52,7 @@ SAYS = {
     "places in the piece": (WINDOWS, "places count in the whole context"),
     "places in the window": (WINDOWS, "places count in the context, not in the window"),
     "no error without room": (WINDOWS, "there should be a ValueError"),
+    "a ValueError too early": (WINDOWS, "ValueError"),
     "a loop without end where there is no room": (WINDOWS, "Is there a loop that never ends?"),
     "the best start and the best end": (SPAN, "ends before it begins"),
     "the best start, then the best end behind it": (SPAN, "you took the best start"),
@@ -89,10 +92,20 @@ SAYS = {
     "no answer: of the window with the best span": (SYSTEM, "that of the window with the best span"),
     "no answer: the mean": (SYSTEM, "the mean of the scores of no answer"),
     "no answer: the start's score alone": (SYSTEM, "a start and an end"),
+    "no answer: the lowest start and the lowest end": (SYSTEM, "those of two windows"),
     "no answer alone as the margin": (SYSTEM, "Take that of the best span away"),
     "the question counts as context": (SYSTEM, "a token of the question is no answer"),
     "the context's first token left out": (SYSTEM, "has the offset 0 and is inside"),
     "empty where no answer scores more": (SYSTEM, "the threshold comes later"),
 }
 
-UNSEEN: dict[str, str] = {}
+UNSEEN = {
+    "whatever is a part of the text of the articles": "the small examples have no such word",
+    "punctuation of all languages": "the small examples have the punctuation of string.punctuation",
+    "places looked up by the ids": "the small context has no id twice",
+    "the context in the order of its ids": "the ids of the small context rise, so that it can be read",
+    "four windows at most": "the small context needs three at most",
+    "the twenty best starts and ends": "a window of ten tokens has no more",
+    "the best begun with 0": "the small examples have a best span above zero",
+    "a margin of 0 at most": "the margins of the small examples are below zero",
+}

@@ -419,6 +419,36 @@ WINDOWS = [
         {"test-windows": 0.5},
         "another kind of error",
     ),
+    Variant(
+        "a ValueError too early",
+        cut(room=("room = max_len - len(question) - 3", "if room <= stride + 1:", "    raise ValueError")),
+        {"test-windows": 1.5},
+        "room for one token more than the stride is enough: a step of one",
+    ),
+    Variant(
+        "places looked up by the ids",
+        cut(places="[-1] * (len(question) + 2) + [context.index(token) for token in piece] + [-1]"),
+        {"test-windows": 0.5},
+        "a token may occur several times",
+    ),
+    Variant(
+        "the context in the order of its ids",
+        cut("piece = sorted(context)[i : i + room]"),
+        {"test-windows": 0.5},
+        "the text loses its order",
+    ),
+    Variant(
+        "four windows at most",
+        cut(starts="list(range(0, max(len(context) - stride, 1), room - stride))[:4]"),
+        {"test-windows": 0.5},
+        "a long context needs more",
+    ),
+    Variant(
+        "a last window of one new token lost",
+        cut(starts="range(0, max(len(context) - stride - 1, 1), room - stride)"),
+        {"test-windows": 0.5},
+        "the end of the context is lost where one token is left over",
+    ),
 ]
 
 VARIANTS = TOKENS + WINDOWS
