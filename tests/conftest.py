@@ -126,12 +126,20 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """The tests of a file go to one process, in order, and share what the file makes for them; not so these two's."""
+    """The tests of a file go to one process, in order, and share what the file makes for them; not so these two's.
+
+    Those of an assignment's solutions go to one process, from whatever file: they share the graded notebooks.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            return nodeid if _file(nodeid).endswith((LECTURES, BUGS)) else _file(nodeid)
+            if _file(nodeid).endswith((LECTURES, BUGS)):
+                return nodeid
+            bank = next((name for name in assignments if f"[{name}" in nodeid), None)
+            return bank or _file(nodeid)
+
+    assignments = [path.name for path in (HERE.parent / "assignments" / "source").glob("*")]
 
     config.option.loadscopereorder = False
     return ByFile(config, log)

@@ -1,5 +1,6 @@
 """Tensors for an assignment that may be solved in PyTorch or in TensorFlow: made, read back and differentiated."""
 
+import functools
 import inspect
 import sys
 import types
@@ -168,17 +169,16 @@ def _root(value) -> str:
     return name.split(".")[0] if isinstance(name, str) else ""
 
 
-def _names_used(namespace: dict) -> Iterator[set[str]]:
+def _names_used(namespace: dict) -> Iterator[frozenset[str]]:
     """The names in each function written in a notebook, in the methods of its classes, and in what stands in these."""
     for value in list(namespace.values()):
         for part in list(vars(value).values()) if isinstance(value, type) else [value]:
             function = inspect.unwrap(part) if callable(part) else part  # that of a `tf.function`
             if isinstance(function, types.FunctionType) and function.__globals__ is namespace:
-                yield set(_names(function.__code__))
+                yield _names(function.__code__)
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _names(inner)
+@functools.lru_cache(maxsize=1024)  # asked for in every test, of the same functions
+def _names(code: types.CodeType) -> frozenset[str]:
+    inner = (_names(value) for value in code.co_consts if isinstance(value, types.CodeType))
+    return frozenset(code.co_names).union(*inner)

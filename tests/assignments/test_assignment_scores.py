@@ -11,6 +11,8 @@ from tests.support.course import ROOT, maximum
 from tests.support.proof import lost
 from tests.support.quick import QuickScorer, scores, source_of
 
+EVERY = 4
+
 
 def with_bank(*kinds):
     """Parametrise by a bank and one of its solutions of these kinds."""
@@ -52,9 +54,9 @@ def test_a_right_solution_in_another_style_loses_nothing(scorers, bank, variant)
 
 @each_bank
 def test_other_inputs_give_the_same_scores(scorers, bank):
-    """Twenty seeds; every solution is tried with one, and the proof on the assignment's page with all of them."""
+    """One solution in so many, with one of twenty seeds; the proof tried every solution with all of them."""
     scorer, seeds = scorers(bank), itertools.cycle(range(1, 21))
-    for variant, seed in zip(bank.right + bank.wrong, seeds, strict=False):
+    for variant, seed in zip((bank.right + bank.wrong)[::EVERY], seeds, strict=False):
         assert lost(scorer, scorer.run(variant.cells, seed=seed)) == variant.loses, (variant.name, seed)
 
 
@@ -117,7 +119,8 @@ def test_every_hidden_test_fails_for_some_wrong_solution(scorers, bank):
             cell.source = cell.source.replace(", slips=slips)", ")")
         with contextlib.closing(QuickScorer(source, bank.modules)) as strict:
             for variant in bank.wrong:
-                missing -= reported(strict.run(variant.cells), "0") if missing else set()
+                if missing and reported_slips(scorer.outcome(variant)):
+                    missing -= reported(strict.run(variant.cells), "0")
     assert missing == set()
 
 
