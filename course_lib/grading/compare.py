@@ -95,10 +95,9 @@ def expect_array(actual, expected, what: str = "the result", mistakes=None, rtol
     if not _close(actual, expected, rtol, atol):
         error = _abs(actual.astype(float) - expected.astype(float))
         place = tuple(int(i) for i in _unravel_index(_argmax(error), error.shape))
-        raise CheckFailed(
-            f"{what}: at index {list(place)} you have {_show(actual[place])}; it should be "
-            f"{_show(expected[place])}."
-        )
+        where = f"at index {list(place)} " if place else ""
+        yours, right = _shown(actual[place], expected[place])
+        raise CheckFailed(f"{what}: {where}you have {yours}; it should be {right}.")
 
 
 def expect_shape(actual, shape: tuple, what: str = "the result", kind: str = "f"):
@@ -164,5 +163,12 @@ def _close(actual, expected, rtol, atol) -> bool:
     return bool(_all(near | both_nan | (actual == expected)))
 
 
-def _show(value) -> str:
-    return str(bool(value)) if value.dtype.kind == "b" else f"{float(value):.5g}"
+def _shown(*values) -> list[str]:
+    """Two values that differ, with five digits, or as many as show that they do."""
+    if values[0].dtype.kind == "b":
+        return [str(bool(value)) for value in values]
+    for digits in range(5, 18):
+        shown = [f"{float(value):.{digits}g}" for value in values]
+        if len(set(shown)) == len(shown):
+            break
+    return shown

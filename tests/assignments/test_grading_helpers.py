@@ -411,6 +411,22 @@ def test_expect_array_says_what_is_wrong(actual, words):
         expect_array(actual, [1.0, 2.0], mistakes={"you sorted it": [2.0, 1.0]})
 
 
+@pytest.mark.parametrize(
+    ("actual", "right", "words"),
+    [
+        (2.5, 2.0, "the loss: you have 2.5; it should be 2."),
+        ([[3.0]], [[2.0]], "the loss: at index [0, 0] you have 3; it should be 2."),
+        (14.00020, 14.0, "the loss: you have 14.0002; it should be 14."),
+        (1234567.0, 1233456.0, "the loss: you have 1.2346e+06; it should be 1.2335e+06."),
+        (True, False, "the loss: you have True; it should be False."),
+    ],
+)
+def test_expect_array_names_a_place_where_there_are_several_and_shows_a_difference(actual, right, words):
+    with pytest.raises(CheckFailed) as caught:
+        expect_array(np.array(actual), np.array(right), "the loss", rtol=1e-6)
+    assert str(caught.value) == words
+
+
 def test_expect_array_takes_what_is_right():
     expect_array([1.0, 2.0], [1.0, 2.0])
     expect_array(np.array([1, 2], "f4"), [1.0, 2.0])
