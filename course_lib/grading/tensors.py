@@ -35,7 +35,7 @@ class Tensors:
         if not found:
             raise CheckFailed(
                 "Not written yet: neither `import torch` nor `import tensorflow as tf`. Write one of them into the "
-                "first cell of part 1, run it, then run this one again."
+                "cell that asks for it, run it, then run this one again."
             )
         uses = Counter(
             framework for names in _names_used(namespace) for framework in {found.get(name) for name in names}

@@ -6,6 +6,7 @@ from tests.assignments.variants import (
     build_the_transformer,
     fine_tune_bert,
     question_answering,
+    the_family_compared,
 )
 
 BANKS = [
@@ -13,5 +14,6 @@ BANKS = [
     attention_for_an_rnn.BANK,
     build_the_transformer.BANK,
     fine_tune_bert.BANK,
+    the_family_compared.BANK,
     question_answering.BANK,
 ]
