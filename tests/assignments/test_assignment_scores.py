@@ -1,6 +1,5 @@
 """What right and wrong solutions of each assignment earn."""
 
-import contextlib
 import itertools
 import re
 
@@ -9,14 +8,14 @@ import pytest
 from tests.assignments.variants.banks import BANKS
 from tests.support.course import ROOT, maximum
 from tests.support.proof import lost
-from tests.support.quick import QuickScorer, scores, source_of
+from tests.support.quick import scores
 
-EVERY = 4
+EVERY = 4  # of the solutions, one in so many is tried anew; `python -m tests.support.proof` tries them all
 
 
 def with_bank(*kinds):
-    """Parametrise by a bank and one of its solutions of these kinds."""
-    pairs = [(bank, variant) for bank in BANKS for kind in kinds for variant in getattr(bank, kind)]
+    """Parametrise by a bank and some of its solutions of these kinds."""
+    pairs = [(bank, variant) for bank in BANKS for kind in kinds for variant in getattr(bank, kind)[::EVERY]]
     return pytest.mark.parametrize(("bank", "variant"), pairs, ids=lambda value: getattr(value, "name", str(value)))
 
 
@@ -54,9 +53,9 @@ def test_a_right_solution_in_another_style_loses_nothing(scorers, bank, variant)
 
 @each_bank
 def test_other_inputs_give_the_same_scores(scorers, bank):
-    """One solution in so many, with one of twenty seeds; the proof tried every solution with all of them."""
+    """Each with one of twenty seeds; the proof tried every solution with all of them."""
     scorer, seeds = scorers(bank), itertools.cycle(range(1, 21))
-    for variant, seed in zip((bank.right + bank.wrong)[::EVERY], seeds, strict=False):
+    for variant, seed in zip((bank.right + bank.wrong)[2 :: 2 * EVERY], seeds, strict=False):
         assert lost(scorer, scorer.run(variant.cells, seed=seed)) == variant.loses, (variant.name, seed)
 
 
@@ -85,55 +84,6 @@ def test_the_untouched_release_earns_nothing_and_raises_in_no_graded_cell(scorer
 def test_the_same_submission_gets_the_same_score_ten_times(scorers, bank):
     scorer, variant = scorers(bank), bank.wrong[0]
     assert all(lost(scorer, scorer.run(variant.cells)) == variant.loses for _ in range(10))
-
-
-def reported(notebook, mark: str) -> set[tuple[str, str]]:
-    """The hidden tests, by cell and name, whose line in the report begins with this mark."""
-    found = set()
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            lines = re.findall(rf"^  (?:{mark}) of [\d.]+  (.*)$", output.get("text", ""), re.MULTILINE)
-            found |= {(cell.metadata.nbgrader.grade_id, line) for line in lines}
-    return found
-
-
-def reported_slips(notebook) -> set[tuple[str, str]]:
-    """The mistakes that were charged once, by cell and name."""
-    found = set()
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            lines = re.findall(r"^  -[\d.]+  (.*) \(charged here alone", output.get("text", ""), re.MULTILINE)
-            found |= {(cell.metadata.nbgrader.grade_id, line) for line in lines}
-    return found
-
-
-@each_bank
-def test_every_hidden_test_fails_for_some_wrong_solution(scorers, bank):
-    scorer = scorers(bank)
-    every = reported(scorer.outcome(bank.right[0]), r"[\d.]+")
-    assert len(every) > 20
-    missing = every - set().union(*(reported(scorer.outcome(variant), "0") for variant in bank.wrong))
-    if missing:  # for those that fail only for a mistake with a price of its own, which is undone first
-        source = source_of(bank.assignment)
-        for cell in source.cells:
-            cell.source = cell.source.replace(", slips=slips)", ")")
-        with contextlib.closing(QuickScorer(source, bank.modules)) as strict:
-            for variant in bank.wrong:
-                if missing and reported_slips(scorer.outcome(variant)):
-                    missing -= reported(strict.run(variant.cells), "0")
-    assert missing == set()
-
-
-@each_bank
-def test_every_mistake_that_has_one_price_is_made_by_some_wrong_solution(scorers, bank):
-    tests = {
-        cell.metadata.nbgrader.grade_id: cell.source
-        for cell in scorers(bank).graded.cells
-        if "nbgrader" in cell.metadata
-    }
-    every = {(name, what) for name, source in tests.items() for what in re.findall(r'Slip\(\s*"([^"]+)"', source)}
-    report = set().union(*(reported_slips(scorers(bank).outcome(variant)) for variant in bank.wrong))
-    assert every == report
 
 
 @each_bank

@@ -49,6 +49,7 @@ def test_the_record_is_of_this_assignment_and_says_that_all_is_well(bank, record
     assert changes["made"] >= 100
     assert changes["caught"] >= 0.99 * (changes["made"] - len(changes["equivalent"]))
     assert changes["charged outside"] == []
+    assert found["misnamed"] == [] and found["unused"] == []
 
 
 def test_the_record_has_the_assignments_in_order(record):

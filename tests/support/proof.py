@@ -1,5 +1,7 @@
 """Prove the graders: every solution of every bank, with twenty seeds, and every generated change of the reference.
 
+Of every solution it is also seen what the public checks say of it, and of every hidden test, that a mistake fails it.
+
     python -m tests.support.proof                              all assignments; one to twenty minutes each
     python -m tests.support.proof attention-from-scratch       one of them
 
@@ -7,14 +9,16 @@ What was found is written to tests/assignments/proofs.json, which the book shows
 part of it anew each time, and ask for this command where the assignment or its bank has changed since.
 """
 
+import contextlib
 import hashlib
 import json
+import re
 import sys
 from typing import NamedTuple
 
 from tests.assignments.variants import Bank
 from tests.assignments.variants.banks import BANKS
-from tests.support.course import ROOT, maximum, reference_answers
+from tests.support.course import ROOT, grade_id, maximum, reference_answers
 from tests.support.mutants import Mutant, mutants, own_part
 from tests.support.quick import QuickScorer, scores, source_of
 
@@ -44,6 +48,74 @@ def fate(scorer: QuickScorer, mutant: Mutant) -> Fate:
     gone = lost(scorer, scorer.run({mutant.cell: mutant.source}))
     outside = {cell: points for cell, points in gone.items() if cell not in own}
     return Fate(bool(gone), outside, gone == {cell: of[cell] for cell in own})
+
+
+def failures(notebook) -> dict[str, str]:
+    """What each failing public cell says, white space made even."""
+    said = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and (grade_id(cell) or "").startswith("check-"):
+            errors = [output for output in cell.outputs if output.output_type == "error"]
+            said |= {grade_id(cell): " ".join(" ".join(error.traceback).split()) for error in errors}
+    return said
+
+
+def misnamed(bank: Bank, scorer: QuickScorer, variants: list) -> list[str]:
+    """What the public checks say otherwise than the bank has it, of some of its solutions: a sentence for each."""
+    found = []
+    for variant in variants:
+        said = failures(scorer.outcome(variant))
+        cell, words = bank.says.get(variant.name, (None, ""))
+        if variant in bank.right and said:
+            found.append(f"{variant.name}: right, and the public checks say {said}")
+        if cell and not (words in said.get(cell, "") and said[cell].startswith("CheckFailed")):
+            found.append(f"{variant.name}: {cell} should say {words!r}; it says {said.get(cell)!r}")
+        if cell and "Traceback" in said.get(cell, ""):
+            found.append(f"{variant.name}: {cell} shows a traceback")
+        if variant in bank.wrong and bool(said) == (variant.name in bank.unseen):
+            found.append(f"{variant.name}: the public checks {'see' if said else 'do not see'} it")
+    return found
+
+
+def reported(notebook, mark: str) -> set[tuple[str, str]]:
+    """The hidden tests, by cell and name, whose line in the report begins with this mark."""
+    return _lines(notebook, rf"^  (?:{mark}) of [\d.]+  (.*)$")
+
+
+def reported_slips(notebook) -> set[tuple[str, str]]:
+    """The mistakes that were charged once, by cell and name."""
+    return _lines(notebook, r"^  -[\d.]+  (.*) \(charged here alone")
+
+
+def _lines(notebook, pattern: str) -> set[tuple[str, str]]:
+    found = set()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            lines = re.findall(pattern, output.get("text", ""), re.MULTILINE)
+            found |= {(cell.metadata.nbgrader.grade_id, line) for line in lines}
+    return found
+
+
+def unused_tests(bank: Bank, scorer: QuickScorer) -> set[tuple[str, str]]:
+    """The hidden tests, by cell and name, that no wrong solution fails."""
+    missing = reported(scorer.outcome(bank.right[0]), r"[\d.]+")
+    missing -= set().union(*(reported(scorer.outcome(variant), "0") for variant in bank.wrong))
+    if missing:  # for those that fail only for a mistake with a price of its own, which is undone first
+        source = source_of(bank.assignment)
+        for cell in source.cells:
+            cell.source = cell.source.replace(", slips=slips)", ")")
+        with contextlib.closing(QuickScorer(source, bank.modules)) as strict:
+            for variant in bank.wrong:
+                if missing and reported_slips(scorer.outcome(variant)):
+                    missing -= reported(strict.run(variant.cells), "0")
+    return missing
+
+
+def unused_slips(bank: Bank, scorer: QuickScorer) -> set[tuple[str, str]]:
+    """The mistakes with a price of their own, by cell and name, that no wrong solution makes."""
+    cells = [cell for cell in scorer.graded.cells if "nbgrader" in cell.metadata]
+    every = {(grade_id(cell), what) for cell in cells for what in re.findall(r'Slip\(\s*"([^"]+)"', cell.source)}
+    return every - set().union(*(reported_slips(scorer.outcome(variant)) for variant in bank.wrong))
 
 
 def fingerprint(bank: Bank) -> str:
@@ -77,6 +149,8 @@ def prove(bank: Bank, scorer: QuickScorer) -> dict:
         "fingerprint": fingerprint(bank),
         "points": sum(of.values()),
         "solutions": graded,
+        "misnamed": misnamed(bank, scorer, bank.right + bank.wrong + bank.tricks),
+        "unused": [list(key) for key in sorted(unused_tests(bank, scorer) | unused_slips(bank, scorer))],
         "mutants": {
             "made": len(made),
             "equivalent": [[*key, reason] for key, reason in bank.equivalent.items()],
@@ -102,6 +176,10 @@ def main(names: list[str]) -> None:
         for solution in found["solutions"]:
             if set(solution["lost"]) != {solution["price"]}:
                 print(f"  {solution['name']}: loses {sorted(set(solution['lost']))}, should lose {solution['price']}")
+        for entry in found["misnamed"]:
+            print(f"  {entry}")
+        for entry in found["unused"]:
+            print(f"  no wrong solution meets {entry}")
         print(f"  caught {changes['caught']}, of them {changes['whole part']} with the whole part lost")
         for kind in ("survived", "charged outside"):
             for entry in changes[kind]:
