@@ -400,6 +400,29 @@ VARIANTS = [
         },
     ),
     Variant(
+        "a bootstrap, its percentiles",
+        body(
+            "interval",
+            "gains = right_a.astype(float) - right_b",
+            "rng = np.random.default_rng(0)",
+            "means = gains[rng.integers(0, len(gains), size=(10_000, len(gains)))].mean(axis=1)",
+            "low, high = np.percentile(means, [2.5, 97.5])",
+            "return gains.mean(), low, high",
+        ),
+        why="another way to the same interval; its ends are not exact, and of few sentences they lie apart",
+    ),
+    Variant(
+        "a bootstrap, its standard deviation",
+        body(
+            "interval",
+            "gains, rng = right_a.astype(float) - right_b, np.random.default_rng(7)",
+            "means = [rng.choice(gains, len(gains)).mean() for _ in range(10_000)]",
+            "half = 1.96 * np.std(means)",
+            "return gains.mean(), gains.mean() - half, gains.mean() + half",
+        ),
+        why="of few sentences it is narrower, as it divides by N",
+    ),
+    Variant(
         "the predictions in one line",
         {"predictions": REFERENCE + '\nPREDICTIONS = "".join(PREDICTIONS.split())'},
         why="white space does not count",

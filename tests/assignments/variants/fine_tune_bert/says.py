@@ -68,6 +68,8 @@ SAYS = {
     "the second minus the first": (INTERVAL, "the first minus the second is asked for"),
     "the spread of one sentence": (INTERVAL, "divide s by the root of N"),
     "divided by N in s squared": (INTERVAL, "divide by N - 1"),
+    "a round two": (INTERVAL, "multiply by 1.96, not by 2"),
+    "the share of disagreements for the variance": (INTERVAL, "taken away from each g"),
     "high before low": (INTERVAL, "low and high are swapped"),
     "the probability of the label 0": (PREDICTED, "not that of the label 0"),
     "the validation sentences in front": (PREDICTED, "not the 1,000 before them"),
