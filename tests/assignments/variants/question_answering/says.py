@@ -31,6 +31,7 @@ SAYS = {
     "F1 of letters": (MEASURES, "these are letters in common"),
     "F1 of words that are not normalised": (MEASURES, "the articles count with you"),
     "0 / 0 without a word in common": (MEASURES, "ZeroDivisionError"),
+    "0 as soon as a right answer has no word in common": (MEASURES, "and the best of all counts"),
     "the mean over the right answers": (MEASURES, "The best counts"),
     "no answer is never right": (MEASURES, "none was given: that is right"),
     "the token after the last": (TOKENS, "not the one after it"),

@@ -346,8 +346,37 @@ MEASURES = [
                 "return max(best)",
             )
         ),
+        {"test-measures": 0.25},
+        "an error there",
+    ),
+    Variant(
+        "0 / 0 without a word in common, and without a word",
+        measures(
+            share=(
+                "best = []",
+                "for right in answers or ['']:",
+                "    a, b = normalise(said), normalise(right)",
+                "    common = sum((Counter(a) & Counter(b)).values())",
+                "    p, r = common / len(a), common / len(b)",
+                "    best.append(2 * p * r / (p + r))",
+                "return max(best)",
+            )
+        ),
         {"test-measures": 0.75},
-        "an error there, and so among several right answers that have nothing in common",
+        "an error there, and where nothing is said or nothing is right, which is another rule",
+    ),
+    Variant(
+        "0 as soon as a right answer has no word in common",
+        measures(
+            share=(
+                *OVERLAP[:4],
+                "    if a and b and common == 0:",
+                "        return 0.0",
+                *OVERLAP[4:],
+            )
+        ),
+        {"test-measures": 0.25},
+        "another one may have some",
     ),
     Variant(
         "the mean over the right answers",
