@@ -324,6 +324,22 @@ SILENT = [
         {"test-scores-at": 1.5},
         "what is partly right counts for nothing",
     ),
+    Variant(
+        "means without a return",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, empty)",
+            "said.mean(), said[empty == 0].mean(), said[empty == 1].mean()",
+        ),
+        {"test-scores-at": 2},
+        "nothing is returned",
+    ),
+    Variant(
+        "the mean of all questions alone",
+        body("scores-at", "return np.where(margins <= threshold, answered, empty).mean()"),
+        {"test-scores-at": 2},
+        "one number, where three are asked for",
+    ),
 ]
 
 THRESHOLDS = [

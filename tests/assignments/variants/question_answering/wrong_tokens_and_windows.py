@@ -449,6 +449,20 @@ WINDOWS = [
         {"test-windows": 0.5},
         "the end of the context is lost where one token is left over",
     ),
+    Variant(
+        "windows without a return",
+        body(
+            "windows",
+            *ROOM,
+            "found = []",
+            "for i in range(0, max(len(context) - stride, 1), room - stride):",
+            "    piece = context[i : i + room]",
+            "    ids = [CLS, *question, SEP, *piece, SEP]",
+            "    found.append((ids, [0] * len(ids), [-1] * len(ids)))",
+        ),
+        {"test-windows": 5},
+        "nothing is returned",
+    ),
 ]
 
 VARIANTS = TOKENS + WINDOWS
