@@ -101,6 +101,18 @@ SAYS = {
     "the question counts as context": (SYSTEM, "a token of the question is no answer"),
     "the context's first token left out": (SYSTEM, "has the offset 0 and is inside"),
     "empty where no answer scores more": (SYSTEM, "the threshold comes later"),
+    "an empty list of answers filled": (MEASURES, "exact_match changed its argument `answers`"),
+    "the right answers replaced by their words": (MEASURES, "f1 changed its argument `answers`"),
+    "offsets overwritten outside the context": (TOKENS, "changed its argument `offsets`"),
+    "pieces taken off the context": (WINDOWS, "changed its argument `context`"),
+    "special tokens put into the question": (WINDOWS, "changed its argument `question`"),
+    "scores overwritten outside the context": (SPAN, "changed its argument `start`"),
+    "F1 overwritten where nothing is said": (SCORES, "changed its argument `answered`"),
+    "sorted in place": (CHOICE, "changed its argument `margins`"),
+    "what an answer gains, written over its F1": (CHOICE, "changed its argument `answered`"),
+    "windows overwritten outside the context": (SYSTEM, "changed its argument `start`"),
+    "the best span kept in its window": (SYSTEM, "changed the names in a window"),
+    "windows taken off their list": (SYSTEM, "changed its argument `windows`"),
 }
 
 UNSEEN = {

@@ -436,6 +436,27 @@ MEASURES = [
         {"test-measures": 1},
         "a word in common is enough for 1",
     ),
+    Variant(
+        "an empty list of answers filled",
+        measures(
+            exact=("if not answers:", "    answers.append('')", *EXACT),
+            share=("if not answers:", "    answers.append('')", *OVERLAP),
+        ),
+        {"test-measures": 0.5},
+        "the numbers are right, and the argument is changed",
+    ),
+    Variant(
+        "the right answers replaced by their words",
+        measures(
+            share=(
+                "for i, answer in enumerate(answers):",
+                "    answers[i] = ' '.join(normalise(answer))",
+                *OVERLAP,
+            ),
+        ),
+        {"test-measures": 0.5},
+        "the numbers are right, and the argument is changed",
+    ),
 ]
 
 VARIANTS = WORDS + MEASURES

@@ -199,6 +199,18 @@ SPANS = [
         {"test-best-span": 1},
         "none of these pairs need be a span, and the best span need not be among them",
     ),
+    Variant(
+        "scores overwritten outside the context",
+        body(
+            "best-span",
+            "start[~inside], end[~inside] = -np.inf, -np.inf",
+            "spans = [(start[i] + end[j], i, j) for i in range(len(start)) for j in range(i, len(end))]",
+            "score, i, j = max(span for span in spans if span[2] - span[1] < longest)",
+            "return i, j, score",
+        ),
+        {"test-best-span": 0.5},
+        "the span is right, and the arguments are changed; the system is tried again with a right best_span",
+    ),
 ]
 
 
@@ -339,6 +351,16 @@ SILENT = [
         body("scores-at", "return np.where(margins <= threshold, answered, empty).mean()"),
         {"test-scores-at": 2},
         "one number, where three are asked for",
+    ),
+    Variant(
+        "F1 overwritten where nothing is said",
+        body(
+            "scores-at",
+            "answered[margins > threshold] = empty[margins > threshold]",
+            "return answered.mean(), answered[empty == 0].mean(), answered[empty == 1].mean()",
+        ),
+        {"test-scores-at": 0.5},
+        "the means are right, and the argument is changed",
     ),
 ]
 
@@ -482,6 +504,29 @@ THRESHOLDS = [
         shared("raise NotImplementedError()"),
         {"test-scores-at": 2},
         "what is not written costs its own points",
+    ),
+    Variant(
+        "sorted in place",
+        body(
+            "choose-threshold",
+            "order = np.argsort(margins)",
+            "margins[:], answered[:], empty[:] = margins[order], answered[order], empty[order]",
+            "values = [-np.inf, *margins]",
+            "return max(values, key=lambda t: np.where(margins <= t, answered, empty).mean())",
+        ),
+        {"test-choose-threshold": 0.5},
+        "the threshold is right, and the arguments are changed",
+    ),
+    Variant(
+        "what an answer gains, written over its F1",
+        body(
+            "choose-threshold",
+            "answered -= empty",
+            "values = [-np.inf, *margins]",
+            "return max(values, key=lambda t: answered[margins <= t].sum())",
+        ),
+        {"test-choose-threshold": 0.5},
+        "the threshold is right, and the argument is changed",
     ),
 ]
 
@@ -658,6 +703,55 @@ SYSTEM = [
         system(result="text, min(null - score, 0)"),
         {"test-find-answer": 0.5},
         "no answer may score more than the best span",
+    ),
+    Variant(
+        "windows overwritten outside the context",
+        body(
+            "find-answer",
+            "null = min(window['start'][0] + window['end'][0] for window in windows)",
+            "top, said = -np.inf, ''",
+            "for window in windows:",
+            "    inside = window['offsets'][:, 0] >= 0",
+            "    window['start'][~inside] = window['end'][~inside] = -np.inf",
+            "    i, j, value = best_span(window['start'], window['end'], inside, longest)",
+            "    if value > top:",
+            "        top, said = value, context[window['offsets'][i, 0] : window['offsets'][j, 1]]",
+            "return said, null - top",
+        ),
+        {"test-find-answer": 0.5},
+        "text and margin are right, and the argument is changed",
+    ),
+    Variant(
+        "the best span kept in its window",
+        body(
+            "find-answer",
+            "for window in windows:",
+            "    inside = window['offsets'][:, 0] >= 0",
+            "    window['span'] = best_span(window['start'], window['end'], inside, longest)",
+            "best = max(windows, key=lambda window: window['span'][2])",
+            "i, j, value = best['span']",
+            "text = context[best['offsets'][i, 0] : best['offsets'][j, 1]]",
+            "return text, min(window['start'][0] + window['end'][0] for window in windows) - value",
+        ),
+        {"test-find-answer": 0.5},
+        "text and margin are right, and the argument is changed",
+    ),
+    Variant(
+        "windows taken off their list",
+        body(
+            "find-answer",
+            "top, said, null = -np.inf, '', np.inf",
+            "while windows:",
+            "    window = windows.pop(0)",
+            "    offsets = window['offsets']",
+            "    i, j, value = best_span(window['start'], window['end'], offsets[:, 0] >= 0, longest)",
+            "    null = min(null, window['start'][0] + window['end'][0])",
+            "    if value > top:",
+            "        top, said = value, context[offsets[i, 0] : offsets[j, 1]]",
+            "return said, null - top",
+        ),
+        {"test-find-answer": 0.5},
+        "text and margin are right, and the argument is changed",
     ),
 ]
 

@@ -192,6 +192,12 @@ TOKENS = [
         {"test-answer-tokens": 2},
         "right for one token",
     ),
+    Variant(
+        "offsets overwritten outside the context",
+        body("answer-tokens", *NONE, "offsets[offsets < 0] = 10**6", BEGINS, ENDS, *BOTH, "return begins[0], ends[0]"),
+        {"test-answer-tokens": 0.5},
+        "the tokens are right, and the argument is changed",
+    ),
 ]
 
 ROOM = ("room = max_len - len(question) - 3", "if room <= stride:", "    raise ValueError('no room')")
@@ -462,6 +468,41 @@ WINDOWS = [
         ),
         {"test-windows": 5},
         "nothing is returned",
+    ),
+    Variant(
+        "pieces taken off the context",
+        body(
+            "windows",
+            *ROOM,
+            "found, i = [], 0",
+            "while i == 0 or len(context) > stride:",
+            "    piece = context[:room]",
+            "    places = [-1] * (len(question) + 2) + list(range(i, i + len(piece))) + [-1]",
+            "    segments = [0] * (len(question) + 2) + [1] * (len(piece) + 1)",
+            "    found.append(([CLS, *question, SEP, *piece, SEP], segments, places))",
+            "    del context[: room - stride]",
+            "    i += room - stride",
+            "return found",
+        ),
+        {"test-windows": 0.5},
+        "the windows are right, and the argument is changed",
+    ),
+    Variant(
+        "special tokens put into the question",
+        body(
+            "windows",
+            *ROOM,
+            "question.insert(0, CLS)",
+            "question.append(SEP)",
+            "found, lead = [], len(question)",
+            "for i in range(0, max(len(context) - stride, 1), room - stride):",
+            "    piece = context[i : i + room]",
+            "    places = [-1] * lead + list(range(i, i + len(piece))) + [-1]",
+            "    found.append(([*question, *piece, SEP], [0] * lead + [1] * (len(piece) + 1), places))",
+            "return found",
+        ),
+        {"test-windows": 0.5},
+        "the windows are right, and the argument is changed",
     ),
 ]
 
