@@ -82,6 +82,7 @@ SAYS = {
     "right or wrong, no F1": (SCORES, "what is partly right"),
     "the best mean itself": (CHOICE, "not the threshold that gives it"),
     "the number of the best margin": (CHOICE, "the number of a question, not its margin"),
+    "a grid of a thousand from the lowest margin to the highest": (CHOICE, "two margins close together"),
     "the margins alone, so at least one is answered": (CHOICE, "no answer is right: your threshold -6"),
     "equal margins taken apart": (CHOICE, "three questions with the margin 2"),
     "the best span minus no answer": (SYSTEM, "no answer minus the best span"),

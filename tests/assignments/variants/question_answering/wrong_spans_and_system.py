@@ -427,6 +427,16 @@ THRESHOLDS = [
         "margins may be smaller than its steps, or lie beyond it",
     ),
     Variant(
+        "a grid of a thousand from the lowest margin to the highest",
+        body(
+            "choose-threshold",
+            "values = [-np.inf, *np.linspace(margins.min(), margins.max(), 1000)]",
+            "return max(values, key=lambda t: np.where(margins <= t, answered, empty).mean())",
+        ),
+        {"test-choose-threshold": 0.5},
+        "the best threshold may lie between two margins that are closer than its steps",
+    ),
+    Variant(
         "equal margins taken apart",
         body(
             "choose-threshold",
