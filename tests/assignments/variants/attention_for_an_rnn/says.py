@@ -32,6 +32,7 @@ SAYS = {
     "one direction's cell for both": ("check-annotations", "`forward` reads in both directions"),
     "the halves interleaved": ("check-annotations", "the numbers of the two states alternate"),
     "backward first": ("check-annotations", "Forward, then backward"),
+    "the two directions added": ("check-annotations", "the two states are added"),
     "the new state asks": ("check-decoder-step", "The state before the step must"),
     "context before the token": ("check-decoder-step", "y, then the context"),
     "returns the old state": ("check-decoder-step", "Return what the cell returned"),

@@ -156,6 +156,28 @@ ENCODERS = [
         {"test-annotations": 1},
         "right in another order of the last axis",
     ),
+    Variant("the two directions added", _joined("{} + {}"), {"test-annotations": 1}, "right when taken apart"),
+    Variant(
+        "the mean of the two directions",
+        _joined("({} + {}) / 2"),
+        {"test-annotations": 1},
+        "right when taken apart",
+    ),
+    Variant(
+        "the two directions added, zeros in the place of the first state",
+        {
+            name: code.replace(STEP, f"state = state if states else torch.zeros_like(zero)\n            {STEP}")
+            for name, code in _joined("{} + {}").items()
+        },
+        {"test-annotations": 1.5},
+        "right when taken apart, but for what both directions begin with",
+    ),
+    Variant(
+        "the forward states alone",
+        reading(STEP, "states[t] = state", last="[read(forward, places)]"),
+        {"test-annotations": 3.5},
+        "the shape, which all but one test need",
+    ),
 ]
 
 STEPS = [

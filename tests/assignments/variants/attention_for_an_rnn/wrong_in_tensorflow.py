@@ -66,6 +66,8 @@ WRONG = [
       "return tf.transpose(found, [1, 0, 2])"]),
     ("a pair of directions", "annotations", 1,
      [*reading(KEPT)[:-1], "return read(forward, order), read(backward, order[::-1])"]),
+    ("the two directions added", "annotations", 1,
+     [*reading(KEPT)[:-1], "return read(forward, order) + read(backward, order[::-1])"]),
     ("both read forwards", "annotations", 1.5, reading(KEPT, back="backward, order")),
     ("the state before each token", "annotations", 1, reading("states[t] = state", KEPT.removeprefix("states[t] = "))),
     ("the state detached at each step", "annotations", 0.5, reading(KEPT, "state = tf.stop_gradient(state)")),
@@ -105,6 +107,7 @@ WRONG = [
       "spread = tf.nn.softmax(scores) * tf.reduce_max(m, axis=1, keepdims=True)",
       'return tf.einsum("bs,bsd->bd", spread, h), weights']),
     ("nothing stops a sentence", "greedy", 1, [*LOOP, "return rows"]),
+    ("a list for each step", "greedy", 1, [*LOOP[:-1], "return columns"]),
     (
         "every step reads the start token", "greedy", 1,
         [*LOOP[:2], "    logits, state = step(start, state)", *LOOP[3:], CUT],

@@ -278,8 +278,14 @@ DECODERS = [
     Variant(
         "a list for each step",
         body("greedy", *LOOP[:-1], "return columns"),
-        {"test-greedy": 2},
-        "right when transposed, where nothing stops a sentence",
+        {"test-greedy": 1},
+        "right when transposed, and cut at the end token",
+    ),
+    Variant(
+        "a tuple for each step",
+        body("greedy", *LOOP[:-1], "return [tuple(column) for column in columns]"),
+        {"test-greedy": 1},
+        "right when transposed, and cut at the end token",
     ),
     Variant(
         "a generator",
