@@ -62,5 +62,11 @@ SAYS = {
     "a step gets ids of shape (B, 1)": ("check-greedy", "a step got ids of shape (2, 1)"),
     "a start token that is end_id ends": ("check-greedy", "it should be [[0, 1, 2]]"),
     "the state not carried on": ("check-greedy", "they should be [10, 11, 12]"),
+    "the scores of fillers overwritten": ("check-attend", "the call has changed scores"),
+    "the annotations of fillers overwritten": ("check-attend", "the call has changed h"),
+    "the tokens of fillers overwritten": ("check-annotations", "the call has changed x"),
+    "the state overwritten with the next": ("check-decoder-step", "the call has changed s"),
+    "the targets of fillers overwritten": ("check-masked-loss", "the call has changed targets"),
+    "the logits of fillers overwritten": ("check-masked-loss", "the call has changed logits"),
     "no framework imported": ("check-additive-scores", "neither `import torch` nor `import tensorflow as tf`"),
 }

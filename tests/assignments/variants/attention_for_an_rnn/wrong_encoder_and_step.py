@@ -1,7 +1,7 @@
 """Wrong solutions of parts 3 and 4, in PyTorch."""
 
 from tests.assignments.variants import Variant
-from tests.assignments.variants.attention_for_an_rnn.changed import body
+from tests.assignments.variants.attention_for_an_rnn.changed import KEPT, body
 
 STEP = "state = torch.where(mask[:, t, None], cell(x[:, t], state), state)"
 
@@ -178,6 +178,15 @@ ENCODERS = [
         {"test-annotations": 3.5},
         "the shape, which all but one test need",
     ),
+    Variant(
+        "the tokens of fillers overwritten",
+        {
+            name: code.replace("def read", "x.data[~mask] = 0\n    def read", 1)
+            for name, code in reading(STEP, "states[t] = state").items()
+        },
+        {"test-annotations": 0.5},
+        KEPT,
+    ),
 ]
 
 STEPS = [
@@ -304,6 +313,18 @@ STEPS = [
             ("the state that the cell gets", "score(s, h)", "y, context", "s.detach()"),
             ("the token", "score(s, h)", "y.detach(), context", "s"),
         ]
+    ),
+    Variant(
+        "the state overwritten with the next",
+        body(
+            "decoder-step",
+            "context, weights = attend(score(s, h), h, mask)",
+            "new = cell(torch.cat([y, context], 1), s)",
+            "s.data.copy_(new)",
+            "return new, context, weights",
+        ),
+        {"test-decoder-step": 0.5},
+        KEPT,
     ),
 ]
 

@@ -1,7 +1,7 @@
 """Wrong solutions of parts 5 and 6, in PyTorch."""
 
 from tests.assignments.variants import Variant
-from tests.assignments.variants.attention_for_an_rnn.changed import body
+from tests.assignments.variants.attention_for_an_rnn.changed import KEPT, body
 
 PICK = "picked = torch.log_softmax(logits, dim=2).gather(2, targets[..., None])[..., 0]"
 LOOP = (
@@ -155,6 +155,30 @@ LOSSES = [
         ),
         {"test-masked-loss": 2},
         "the values, and those of large logits",
+    ),
+    Variant(
+        "the targets of fillers overwritten",
+        body(
+            "masked-loss",
+            "real = targets != pad_id",
+            "targets[~real] = 0",
+            PICK,
+            "return -(picked * real).sum() / real.sum().clamp(min=1)",
+        ),
+        {"test-masked-loss": 0.5},
+        KEPT,
+    ),
+    Variant(
+        "the logits of fillers overwritten",
+        body(
+            "masked-loss",
+            "real = targets != pad_id",
+            "logits.data[~real] = 0",
+            PICK,
+            "return -(picked * real).sum() / real.sum().clamp(min=1)",
+        ),
+        {"test-masked-loss": 0.5},
+        KEPT,
     ),
 ]
 

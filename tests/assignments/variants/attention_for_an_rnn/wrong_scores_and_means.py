@@ -1,7 +1,7 @@
 """Wrong solutions of parts 1 and 2, in PyTorch."""
 
 from tests.assignments.variants import Variant
-from tests.assignments.variants.attention_for_an_rnn.changed import body
+from tests.assignments.variants.attention_for_an_rnn.changed import KEPT, body
 
 MIN = "torch.finfo(scores.dtype).min"
 MEAN = "return (weights[:, None] @ h)[:, 0], weights"
@@ -236,6 +236,34 @@ MEANS = [
         ),
         {"test-attend": 0.5},
         "the values are right, and nothing could be learned: charged once",
+    ),
+    Variant(
+        "the scores of fillers overwritten",
+        body(
+            "attend",
+            f"scores.data.masked_fill_(~mask, {MIN})",
+            "weights = torch.softmax(scores, 1) * mask",
+            MEAN,
+        ),
+        {"test-attend": 0.5},
+        KEPT,
+    ),
+    Variant(
+        "the scores of fillers overwritten, without `data`",
+        body("attend", f"scores[~mask] = {MIN}", "weights = torch.softmax(scores, 1) * mask", MEAN),
+        {"test-attend": 0.5},
+        "what is given must stay as it is, and has no gradient where it does not: charged once",
+    ),
+    Variant(
+        "the annotations of fillers overwritten",
+        body(
+            "attend",
+            "h.data[~mask] = 0",
+            f"weights = torch.softmax(torch.where(mask, scores, {MIN}), 1) * mask",
+            MEAN,
+        ),
+        {"test-attend": 0.5},
+        KEPT,
     ),
 ]
 
