@@ -23,6 +23,7 @@ BANK = Bank(
     says=says.SAYS,
     unseen={
         "the first sentence's mask for all in self-attention": "the checks have one sentence, to be followed by hand",
+        "the variance 1e-5 at least": "the checks have no numbers whose variance is smaller",
         "the encoder's first norm twice": "its check has the same gain for all features, to be followed by hand",
     },
     equivalent=equivalent.EQUIVALENT,

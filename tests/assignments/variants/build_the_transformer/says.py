@@ -29,6 +29,8 @@ SAYS = {
     "no root": ("check-add-and-norm", "Divide by its root"),
     "nothing added to the variance": ("check-add-and-norm", "Add 1e-5 to the variance"),
     "1e-5 beside the root": ("check-add-and-norm", "the result of small numbers"),
+    "half of the sum": ("check-add-and-norm", "the result of small numbers"),
+    "the variance 1e-3 at least": ("check-add-and-norm", "the result of small numbers"),
     "no gain, no bias": ("check-add-and-norm", "gain and bias are missing"),
     "mean and variance detached": ("check-add-and-norm", "is not that of the result"),
     "no relu": ("check-feed-forward", "the relu is missing"),

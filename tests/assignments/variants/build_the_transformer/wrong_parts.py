@@ -149,7 +149,19 @@ MASKS = [
         {"test-masks": 1},
         "the fillers as keys",
     ),
-    Variant("or in the place of and", masks(target=f"{REAL} | {CAUSAL}"), {"test-masks": 2}, "both"),
+    Variant("or in the place of and", masks(target=f"{REAL} | {CAUSAL}"), {"test-masks": 1}, "right when taken apart"),
+    Variant(
+        "or in the place of and, with source_mask",
+        masks(target=f"torch.logical_or(source_mask(ids, pad_id), {CAUSAL})"),
+        {"test-masks": 1},
+        "right when taken apart",
+    ),
+    Variant(
+        "or in the place of and, and a token does not see itself",
+        masks(target=f"{REAL} | (places[None] < places[:, None])"),
+        {"test-masks": 2},
+        "right when taken apart, but for the tokens themselves: two mistakes",
+    ),
     Variant(
         "the target's fillers as queries",
         masks(target=f"(ids != pad_id)[:, :, None] & {CAUSAL}"),
@@ -277,8 +289,39 @@ NORMS = [
     Variant(
         "no root",
         body("add-and-norm", TOTAL, CENTRED, VARIANCE, "return centred / (variance + 1e-5) * gain + bias"),
+        {"test-add-and-norm": 1},
+        "right when the result is multiplied by the root",
+    ),
+    Variant(
+        "centred, and not divided",
+        body("add-and-norm", TOTAL, CENTRED, "return centred * gain + bias"),
+        {"test-add-and-norm": 1},
+        "right when the result is divided by the root",
+    ),
+    Variant(
+        "no root, and the bias before the gain",
+        body("add-and-norm", TOTAL, CENTRED, VARIANCE, "return (centred / (variance + 1e-5) + bias) * gain"),
         {"test-add-and-norm": 1.5},
-        "the values; small numbers are divided by too little",
+        "right when the result is multiplied by the root, but for gain and bias",
+    ),
+    Variant(
+        "half of the sum",
+        body("add-and-norm", "total = (x + sublayer) / 2", CENTRED, VARIANCE, NORMED),
+        {"test-add-and-norm": 0.5},
+        "as if four times as much were added to the variance, seen in vectors of nearly equal numbers",
+    ),
+    *(
+        Variant(
+            f"the variance {least} at least",
+            body("add-and-norm", TOTAL, CENTRED, f"{VARIANCE}.clamp(min={least[:4]})", normed),
+            {"test-add-and-norm": 0.5},
+            "vectors of nearly equal numbers",
+        )
+        for least, normed in [
+            ("1e-3", NORMED),
+            ("1e-5", NORMED),
+            ("1e-5 in place of the sum", NORMED.replace(" + 1e-5", "")),
+        ]
     ),
     Variant(
         "the mean not taken away",
