@@ -321,6 +321,6 @@ VARIANTS = [
                 return d.mean(), d.mean() - half, d.mean() + half
             """,
         },
-        why="its width is that of the formula within 3%",
+        why="its width is that of the formula within 5%",
     ),
 ]  # fmt: skip
