@@ -81,16 +81,25 @@ def test_the_numbers_of_the_model_answer_are_those_of_the_table(solved):
     (answer,) = (cell.source for cell in source_of(NAME).cells if grade_id(cell) == "explain")
     gaps = [
         ("small BERT, more said", "small BERT, labels"),
-        ("small DistilBERT, more said", "small BERT, more said"),
+        ("small BERT, more said", "small BERT, said"),
         ("cut MiniLM, said", "small DistilBERT, more said"),
         ("cut MiniLM, labels", "small BERT, labels"),
     ]
     for one, other in gaps:
         value, low, high = (100 * x for x in solved["difference"](solved["rights"](one), solved["rights"](other)))
         assert f"{value:.1f}" in answer and f"({low:.1f} to {high:.1f})".replace("-0.0", "0.0") in answer, (one, other)
+    for one, other in [
+        ("small DistilBERT, more said", "small BERT, more said"),
+        ("small BERT, more classes", "small BERT, labels"),
+    ]:
+        _, low, high = (100 * x for x in solved["difference"](solved["rights"](one), solved["rights"](other)))
+        assert f"({low:.2f} to {high:.2f})" in answer, (one, other)
     small = (30522, 64, 2, 2, 64, 256)
     for more in ({}, {"e": 16, "shared": True}, {"e": 16}, {"shared": True}):
         assert f"{solved['parameters'](*small, **more, pooler=False):,}" in answer, more
+    base = (30522, 512, 2, 12, 768, 3072)
+    for more in ({}, {"e": 128}, {"shared": True}, {"e": 128, "shared": True}):
+        assert f"{solved['parameters'](*base, **more, pooler=False) / 1e6:.1f}" in answer, more
     models = {name: (solved["SECONDS"][name], solved["rights"](name).mean()) for name in solved["RIGHT"]}
     assert solved["front"](models) == [
         "small BERT, said",

@@ -308,6 +308,44 @@ VARIANTS = [
         ),
     ),
     Variant(
+        "in TensorFlow, with Keras's layer norm and the right epsilon",
+        in_tensorflow(
+            embed="""
+            from keras import ops
+
+            def embed(ids, positions, segments, weights):
+                x = ops.take(weights["token"], ids, axis=0) + ops.take(weights["position"], positions, axis=0)
+                if segments is not None:
+                    x = x + ops.take(weights["segment"], segments, axis=0)
+                y = ops.layer_normalization(x, weights["gain"], weights["shift"], epsilon=1e-12)
+                return y @ ops.transpose(weights["up"]) + weights["up_bias"] if "up" in weights else y
+            """,
+        ),
+    ),
+    Variant(
+        "an array of no axes, int32, quantiles of a bootstrap",
+        {
+            "parameters": """
+            def parameters(vocab, positions, segments, layers, d, f, e=None, shared=False, pooler=True):
+                wide = e or d
+                total = (vocab + positions + segments + 2) * wide + (e + 1 if e else 0) * d
+                total += (4 * (d + 1) * d + (d + 1) * f + (f + 1) * d + 4 * d) * (1 if shared else layers)
+                return np.array(total + (d + 1) * d * pooler)
+            """,
+            "position-ids": """
+            def position_ids(ids, pad_id):
+                padding = (ids == pad_id).int()
+                return torch.cumsum(1 - padding, dim=1, dtype=torch.int32) * (1 - padding) + pad_id
+            """,
+            "difference": """
+            def difference(a, b):
+                d, rng = a.mean(0) - b.mean(0), np.random.default_rng(1)
+                means = [rng.choice(d, len(d)).mean() for _ in range(4000)]
+                return d.mean(), np.quantile(means, 0.025), np.quantile(means, 0.975)
+            """,
+        },
+    ),
+    Variant(
         "a bootstrap of the sentences",
         {
             "difference": """
