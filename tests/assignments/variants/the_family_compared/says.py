@@ -93,7 +93,7 @@ SAYS = {
     "the runs are changed": (GAP, "changed its argument `a`"),
     "returns None": (GAP, "Did you forget to `return`"),
     "strictly better in both": (FRONT, "B is as fast as D"),
-    "as good counts, its own copy too": (FRONT, "they stand or fall together"),
+    "as good counts, its own copy too": (FRONT, "is ['Y', 'X']"),
     "the slowest first": (FRONT, "the fastest comes first"),
     "time is not looked at": (FRONT, "this is the most accurate one"),
     "accuracy is not looked at": (FRONT, "this is the fastest one"),
