@@ -35,6 +35,19 @@ def tokenized(function: Callable[[Sequence], Any], batch: Sequence, **texts: Seq
         raise
 
 
+def encoded(fast, texts: str | Sequence[str]) -> list[np.ndarray]:
+    """The ids that a tokenizer of the `tokenizers` library gives B texts: a list of B int64 arrays (length,).
+
+    Raises
+    ------
+    TypeError : something that is not a str.
+    ValueError : a text with half of a character (a lone surrogate).
+    """
+    texts = as_texts(texts)
+    encodings = tokenized(fast.encode_batch_fast, texts, texts=texts)
+    return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+
+
 def per_sequence(ids, vocab_size: int, function: Callable[[list[int]], Any]) -> Any:
     """`function` of one sequence of ids, or a list of what it makes of each of several.
 

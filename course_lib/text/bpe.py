@@ -16,7 +16,7 @@ from tokenizers import Tokenizer as FastTokenizer
 from course_lib.checks import check_count
 from course_lib.files import replacing
 from course_lib.strings import as_texts
-from course_lib.text.base import per_sequence, tokenized
+from course_lib.text.base import encoded, per_sequence, tokenized
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[START]", "[END]")
 """Their ids are 0, 1, 2 and 3."""
@@ -96,9 +96,7 @@ class BytePairEncoding:
         TypeError : something that is not a str.
         ValueError : a text with half of a character (a lone surrogate).
         """
-        texts = as_texts(texts)
-        encodings = tokenized(self._fast.encode_batch_fast, texts, texts=texts)
-        return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+        return encoded(self._fast, texts)
 
     def decode(self, ids) -> str | list[str]:
         """Ids (T,) back to a text, ids (B, T) or a list of B arrays to B texts, without special tokens.

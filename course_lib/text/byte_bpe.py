@@ -17,7 +17,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 from course_lib.checks import check_count
 from course_lib.files import replacing
 from course_lib.strings import as_texts
-from course_lib.text.base import per_sequence, tokenized
+from course_lib.text.base import encoded, per_sequence, tokenized
 
 END = "<|endoftext|>"
 """The one special token; it stands between two texts."""
@@ -110,9 +110,7 @@ class ByteLevelBPE:
         TypeError : something that is not a str.
         ValueError : a text with half of a character (a lone surrogate).
         """
-        texts = as_texts(texts)
-        encodings = tokenized(self._fast.encode_batch_fast, texts, texts=texts)
-        return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
+        return encoded(self._fast, texts)
 
     def decode(self, ids) -> str | list[str]:
         """Ids (T,) back to a text, ids (B, T) or a list of B arrays to B texts.

@@ -7,14 +7,7 @@ from tests.assignments.variants.the_family_compared.right import in_tensorflow
 
 def of(cell: str, *entries: tuple) -> list[Variant]:
     """Variants of one part: each a name, a price, its changed lines, and why."""
-    return [
-        Variant(name, cells if isinstance(cells, dict) else dict(cells), {f"test-{cell}": price}, why)
-        for name, price, cells, why in entries
-    ]
-
-
-def lines(cell: str, **changes: str) -> dict[str, str]:
-    return changed(cell, **changes)
+    return [Variant(name, cells, {f"test-{cell}": price}, why) for name, price, cells, why in entries]
 
 
 def count(**changes: str) -> dict[str, str]:
