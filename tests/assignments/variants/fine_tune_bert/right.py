@@ -437,6 +437,85 @@ VARIANTS = [
         why="of few sentences it is narrower, as it divides by N",
     ),
     Variant(
+        "all names of NumPy, without its prefix",
+        {
+            "first-and-last": """
+            from numpy import *
+            def first_and_last(ids, max_len):
+                tail = max_len // 2
+                return ids if len(ids) <= max_len else concatenate([ids[:max_len - tail], ids[-tail:]])
+            """,
+            "mean-of-tokens": """
+            def mean_of_tokens(hidden, mask):
+                return sum(hidden * mask[..., None], axis=1) / maximum(sum(mask, axis=1), 1)[:, None]
+            """,
+            "layer-rates": """
+            def layer_rates(names, peak, decay):
+                mark = "encoder.layers."
+                number = {name: int(name.split(mark)[1].split(".")[0]) for name in names if mark in name}
+                n = max([*number.values()]) + 1
+                level = {name: number.get(name, -1 if "embeddings." in name else n) for name in names}
+                return {name: peak * decay ** (n - level[name]) for name in names}
+            """,
+        },
+        why="its `sum`, `max` and `abs` hide those of Python",
+    ),
+    Variant(
+        "variables called as Python's own functions",
+        {
+            "first-and-last": """
+            max = 8
+            list = [1, 11, 12, 13, 14, 15, 16, 2]
+            str, dict, set = "bert", {}, {1}
+            sum = map = zip = range = type = tuple = abs = bool = reversed = isinstance = globals = None
+            def first_and_last(ids, max_len):
+                if len(ids) <= max_len:
+                    return ids
+                return np.delete(ids, np.s_[(max_len + 1) // 2 : len(ids) - max_len // 2])
+            """,
+            "layer-rates": """
+            def layer_rates(names, peak, decay):
+                import re
+                found = {name: re.search(r"encoder[.]layers[.]([0-9]+)[.]", name) for name in names}
+                n = len({match[1] for match in found.values() if match})
+                return {
+                    name: peak * decay ** (n - int(match[1]) if match else (n + 1) * ("embeddings." in name))
+                    for name, match in found.items()
+                }
+            """,
+        },
+    ),
+    Variant(
+        "ids without a sign",
+        body(
+            "first-and-last",
+            "ids = np.array(ids, dtype=np.uint16)",
+            "return ids if len(ids) <= max_len else np.r_[ids[: (max_len + 1) // 2], ids[-(max_len // 2) :]]",
+        ),
+        why="no id is negative",
+    ),
+    Variant(
+        "N in s squared, and the root of N - 1",
+        body(
+            "interval",
+            "gains = right_a.astype(float) - right_b",
+            "half = 1.96 * gains.std() / np.sqrt(len(gains) - 1)",
+            "return gains.mean(), gains.mean() - half, gains.mean() + half",
+        ),
+        why="the same number",
+    ),
+    Variant(
+        "an interval that ends at -1 and 1",
+        body(
+            "interval",
+            "gains = right_a.astype(float) - right_b",
+            "half = 1.96 * gains.std(ddof=1) / np.sqrt(len(gains))",
+            "low, high = np.clip([gains.mean() - half, gains.mean() + half], -1, 1)",
+            "return gains.mean(), low, high",
+        ),
+        why="no difference lies beyond; a bootstrap's ends are inside, too",
+    ),
+    Variant(
         "the predictions in one line",
         {"predictions": REFERENCE + '\nPREDICTIONS = "".join(PREDICTIONS.split())'},
         why="white space does not count",

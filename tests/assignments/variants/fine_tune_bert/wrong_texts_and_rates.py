@@ -111,7 +111,103 @@ TEXTS = [
     ),
 ]
 
+OFF = [
+    Variant(
+        "one id too many is let through",
+        body("first-and-last", "if len(ids) <= max_len + 1:", "    return ids", "head = (max_len + 1) // 2", ENDS),
+        {"test-first-and-last": 1},
+        "a text of max_len + 1 ids is not cut",
+    ),
+    Variant(
+        "the special tokens are 1 and 2",
+        body(
+            "first-and-last",
+            *SHORT,
+            "found = np.concatenate([ids[: (max_len + 1) // 2], ids[-(max_len // 2) :]])",
+            "return np.array([1, *found[1:-1], 2])",
+        ),
+        {"test-first-and-last": 1},
+        "right with those of the text",
+    ),
+    Variant(
+        "the inner ids from their end, none of them",
+        body(
+            "first-and-last",
+            *SHORT,
+            "inner, tail = ids[1:-1], max_len // 2 - 1",
+            "return np.concatenate([ids[:1], inner[: (max_len + 1) // 2 - 1], inner[-tail:], ids[-1:]])",
+        ),
+        {"test-first-and-last": 0.5},
+        "[-0:] is everything: max_len 2 and 3",
+    ),
+    Variant(
+        "ids as floats",
+        body(
+            "first-and-last",
+            "kept = np.zeros(min(len(ids), max_len))",
+            "tail = len(kept) // 2",
+            "kept[: len(kept) - tail], kept[len(kept) - tail :] = ids[: len(kept) - tail], ids[len(ids) - tail :]",
+            "return kept",
+        ),
+        {"test-first-and-last": 1},
+        "right as integers",
+    ),
+]
+
 MEANS = [
+    Variant(
+        "two texts alone",
+        body(
+            "mean-of-tokens",
+            "means = np.zeros((2, hidden.shape[2]))",
+            "for b in range(2):",
+            "    if mask[b].any():",
+            "        means[b] = hidden[b, mask[b]].mean(axis=0)",
+            "return means",
+        ),
+        {"test-mean-of-tokens": 1.5},
+        "right for a batch of two",
+    ),
+    Variant(
+        "two numbers for each token alone",
+        body(
+            "mean-of-tokens",
+            "real = np.stack([mask, mask], axis=-1)",
+            "return (hidden * real).sum(axis=1) / np.maximum(real.sum(axis=1), 1)",
+        ),
+        {"test-mean-of-tokens": 1.5},
+        "right for vectors of two numbers",
+    ),
+    Variant(
+        "axes of one squeezed away",
+        body(
+            "mean-of-tokens",
+            "total = mask[:, None].astype(float) @ hidden",
+            "return np.squeeze(total / np.maximum(mask.sum(axis=1), 1)[:, None, None])",
+        ),
+        {"test-mean-of-tokens": 0.5},
+        "one number for each token",
+    ),
+    Variant(
+        "a text of one token gives zeros",
+        body(
+            "mean-of-tokens",
+            "count = mask.sum(axis=1, keepdims=True)",
+            "return np.where(count > 1, (hidden * mask[..., None]).sum(axis=1) / np.maximum(count, 1), 0.0)",
+        ),
+        {"test-mean-of-tokens": 0.5},
+        "right for longer texts",
+    ),
+    Variant(
+        "tokens known by their vectors",
+        body(
+            "mean-of-tokens",
+            "real = hidden * mask[..., None]",
+            "return real.sum(axis=1) / np.maximum((real != 0).any(axis=-1).sum(axis=1), 1)[:, None]",
+        ),
+        {"test-mean-of-tokens": 0.5},
+        "a real token whose vector is zero",
+    ),
     Variant(
         "mask not used",
         body("mean-of-tokens", "return hidden.mean(axis=1)"),
@@ -405,8 +501,31 @@ RATES = [
         "the first number in the name",
         inside="any(map(str.isdigit, name.split('.')))",
         number="next(int(piece) for piece in name.split('.') if piece.isdigit())",
-        loses=1.5,
-        why="a head with a number in its name, which counts as a layer where there are few",
+        loses=1,
+        why="a head with a number in its name, and a number in front",
+    ),
+    named(
+        "the first number in a layer's name",
+        number="int(next(piece for piece in name.split('.') if piece.isdigit()))",
+        why="a number in front",
+    ),
+    Variant(
+        "the levels that are there counted",
+        body(
+            "layer-rates",
+            NUMBER,
+            COUNT,
+            LEVEL,
+            "steps = sorted(set(level.values()), reverse=True)",
+            "return {name: peak * decay ** steps.index(level[name]) for name in names}",
+        ),
+        {"test-layer-rates": 0.5},
+        "layers without a head",
+    ),
+    named(
+        "the levels counted, less that of the embeddings",
+        n="len({number.get(name, -1) for name in names if name in number or 'embeddings.' in name}) - 1",
+        why="layers without embeddings",
     ),
     named("the weights counted, not the layers", n="len(inside)", loses=1, why="the layers; the steps are right"),
     named("the names sorted in place", first="names.sort()", why="the argument is changed"),
@@ -417,4 +536,4 @@ RATES = [
     ),
 ]
 
-VARIANTS = TEXTS + MEANS + RATES
+VARIANTS = TEXTS + OFF + MEANS + RATES
