@@ -10,7 +10,7 @@ from tests.support.course import ROOT, maximum
 from tests.support.proof import lost
 from tests.support.quick import scores
 
-EVERY = 4  # of the solutions, one in so many is tried anew; `python -m tests.support.proof` tries them all
+EVERY = 8  # of the solutions, one in so many is tried anew; `python -m tests.support.proof` tries them all
 
 
 def with_bank(*kinds):

@@ -10,7 +10,7 @@ from tests.support.mutants import mutants, own_part
 from tests.support.proof import RECORD, SEEDS, fate, fingerprint
 from tests.support.quick import source_of
 
-EVERY = 10  # of the changes, one in so many is tried anew each time; `python -m tests.support.proof` tries them all
+EVERY = 20  # of the changes, one in so many is tried anew each time; `python -m tests.support.proof` tries them all
 each_bank = pytest.mark.parametrize("bank", BANKS, ids=str)
 
 

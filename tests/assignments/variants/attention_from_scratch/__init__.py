@@ -17,5 +17,6 @@ BANK = Bank(
     wrong=wrong_softmax_and_masks.VARIANTS + wrong_attention.VARIANTS + wrong_heads.VARIANTS,
     tricks=tricks.VARIANTS,
     says=says.SAYS,
+    unseen=says.UNSEEN,
     equivalent=equivalent.EQUIVALENT,
 )

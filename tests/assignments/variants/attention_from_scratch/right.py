@@ -338,4 +338,68 @@ VARIANTS = [
             """,
         },
     ),
+    Variant(
+        "helpers called check, expect, test",
+        {
+            "softmax": """
+            def check(x): return np.max(x, axis=-1, keepdims=True)
+            def expect(x): return np.exp(x - check(x))
+            def softmax(x): return expect(x) / expect(x).sum(axis=-1, keepdims=True)
+            """,
+            "attention": """
+            expect_array = lambda weights: np.nan_to_num(weights, nan=0.0)
+            expect_pair = expect_dtype = expect_unchanged = test = None
+            def attention(q, k, v, mask=None):
+                scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+                weights = expect_array(softmax(scores if mask is None else np.where(mask, scores, -np.inf)))
+                return weights @ v, weights
+            """,
+        },
+        why="the public checks bring what they need along",
+    ),
+    Variant(
+        "other names for the arguments, called by them",
+        {
+            "softmax": """
+            def softmax(scores, allowed=None):
+                scores = scores if allowed is None else np.where(allowed, scores, np.finfo(float).min)
+                e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+                w = e / e.sum(axis=-1, keepdims=True)
+                return w if allowed is None else w * allowed
+            """,
+            "attention": """
+            def attention(Q, K, V, mask=None):
+                weights = softmax(scores=Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1]), allowed=mask)
+                return weights @ V, weights
+            """,
+            "split-heads": """
+            def split_heads(x, H):
+                B, T, d = x.shape
+                if d % H:
+                    raise ValueError(f"{d} is no multiple of {H}")
+                return x.reshape(B, T, H, d // H).swapaxes(1, 2)
+            """,
+            "multi-head-attention": """
+            def multi_head_attention(q, k, v, w_q, w_k, w_v, w_out, n_heads, mask=None):
+                Q, K, V = (split_heads(x @ w.T, H=n_heads) for x, w in ((q, w_q), (k, w_k), (v, w_v)))
+                context, weights = attention(Q=Q, K=K, V=V, mask=mask)
+                return merge_heads(context) @ w_out.T, weights
+            """,
+        },
+    ),
+    Variant(
+        "empty rows allowed everything in a copy, then set to zero",
+        {
+            "attention": """
+            def attention(q, k, v, mask=None):
+                scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+                if mask is None:
+                    weights = softmax(scores)
+                else:
+                    empty = ~mask.any(axis=-1, keepdims=True)
+                    weights = np.where(empty, 0.0, softmax(np.where(mask | empty, scores, -np.inf)))
+                return weights @ v, weights
+            """
+        },
+    ),
 ]

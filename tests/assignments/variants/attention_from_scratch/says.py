@@ -8,7 +8,7 @@ SAYS = {
     "softmax: maximum not subtracted": ("check-softmax", "exp(1000) is infinity"),
     "softmax: maximum over the wrong axis": ("check-softmax", "a different number from each column"),
     "softmax: keepdims forgotten": ("check-softmax", "ValueError: operands could not be broadcast"),
-    "softmax for matrices only": ("check-softmax", "softmax: a single row, and three axes"),
+    "softmax for matrices only": ("check-softmax", "softmax: a single row, three axes, and four"),
     "softmax changes its argument": ("check-softmax", "changed its argument `x` in place"),
     "returns None": ("check-softmax", "Did you forget to `return` it?"),
     "raises": ("check-softmax", "RuntimeError: no in softmax, line 2 of its cell"),
@@ -64,4 +64,46 @@ SAYS = {
         "check-multi-head-attention",
         "you divide the scores by the square root of d_model",
     ),
+    "the mean subtracted, the mask in softmax": ("check-softmax", "you subtract the row's mean, or nothing"),
+    "softmax: the first score subtracted": ("check-softmax", "you subtract the row's smallest number, or its first"),
+    "softmax: the largest absolute value subtracted": ("check-softmax", "the row's maximum, be it negative"),
+    "softmax for up to three axes": ("check-softmax", "softmax of zeros, shape (2, 3, 4, 5) is None"),
+    "padding mask changes its argument": ("check-padding-mask", "changed its argument `ids` in place"),
+    "scaled by the square root of 4": (
+        "check-attention",
+        "Divide by 3, the square root of the length of q's last axis",
+    ),
+    "scale from axis 1": ("check-attention", "you divide the scores by 2"),
+    "the first allowed keys, as many as there are": (
+        "check-masked-attention",
+        "you allow the right number of keys, but those in front",
+    ),
+    "the mask of the first sequence for all": ("check-masked-attention", "all sequences have the mask of the first"),
+    "empty rows allowed everything, in the mask given": (
+        "check-masked-attention",
+        "changed its argument `mask` in place",
+    ),
+    "heads in float32": ("check-split-heads", "has dtype float32; it should be float64"),
+    "keys through w_q": ("check-multi-head-attention", "queries and keys went through the same matrix"),
+    "w_q and w_k exchanged": ("check-multi-head-attention", "you exchanged w_q and w_k"),
+    "w_q and w_k not transposed": ("check-multi-head-attention", "projected with w_q, not with its transpose"),
+}
+
+SMALL = "the example is one that a pencil can verify"
+ONE_MASK = "the mask of the check is the same for every head, and has four axes"
+
+# Wrong solutions that every public check lets pass, and why it may.
+UNSEEN = {
+    "padding mask never empty": "no sentence of the example is padding only",
+    "causal mask from a buffer of 16": SMALL,
+    "causal mask of positions in int8": SMALL,
+    "causal mask squeezed": SMALL,
+    "attention for at most four axes": "the examples have no more axes than multi-head attention needs",
+    "rows of equal scores taken for empty ones": "the equal scores of the examples have no mask that allows all",
+    "a mask without True ignored": "the examples have a row with a key beside each empty one",
+    "the mask of the first head for all": "the masks of the examples are the same for every head",
+    "masks of two axes dropped": ONE_MASK,
+    "the mask repeated for the heads": ONE_MASK,
+    "the mask of the first head passed on": ONE_MASK,
+    "the mask filled up afterwards": "the rule is checked of the seven arrays that are always there",
 }

@@ -25,6 +25,7 @@ def masking(*lines: str) -> dict[str, str]:
 
 
 EMPTY = "weights = weights if mask is None else weights * mask"
+RIGHT = ["weights = softmax(scores if mask is None else np.where(mask, scores, np.finfo(float).min))", EMPTY]
 INVERTED = "every property but that the mask broadcasts needs the right polarity"
 
 VARIANTS = [
@@ -104,6 +105,44 @@ VARIANTS = [
         },
         {"test-attention": 0.5, "test-masked-attention": 0.5},
         "as above: right for matrices alone",
+    ),
+    Variant(
+        "scaled by the square root of 4",
+        scores("scores = q @ np.swapaxes(k, -1, -2) / 2"),
+        {"test-attention": 1},
+        "only the scale is wrong; it is right for the example",
+    ),
+    Variant(
+        "scale from axis 1",
+        scores("scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[1])"),
+        {"test-attention": 0.5},
+        "right for matrices; in batches the scale is wrong, which is charged without a mask only",
+    ),
+    Variant(
+        "sign of the scores flipped, called with other names",
+        {
+            "attention": """
+            def attention(Q, K, V, mask=None):
+                scores = -Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+                weights = softmax(scores if mask is None else np.where(mask, scores, np.finfo(float).min))
+                weights = weights if mask is None else weights * mask
+                return weights @ V, weights
+            """,
+            "multi-head-attention": """
+            def multi_head_attention(q, k, v, w_q, w_k, w_v, w_out, n_heads, mask=None):
+                Q, K, V = (split_heads(x @ w.T, n_heads) for x, w in ((q, w_q), (k, w_k), (v, w_v)))
+                context, weights = attention(Q=Q, K=K, V=V, mask=mask)
+                return merge_heads(context) @ w_out.T, weights
+            """,
+        },
+        {"test-attention": 1},
+        "multi-head attention is tried with a right one that takes these names",
+    ),
+    Variant(
+        "attention for at most four axes",
+        scores("scores = q @ k.transpose({2: (1, 0), 3: (0, 2, 1), 4: (0, 1, 3, 2)}[k.ndim]) / np.sqrt(q.shape[-1])"),
+        {"test-attention": 0.5},
+        "any number of leading axes is asked for; with a mask there are two",
     ),
     Variant(
         "returns the context alone",
@@ -192,8 +231,9 @@ VARIANTS = [
             "weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))",
             "weights = np.zeros_like(weights) if np.isnan(weights).any() else weights",
         ),
-        {"test-masked-attention": 1.5},
-        "the empty row is cured by emptying all rows: nothing but zeros, and the other rows are wrong",
+        {"test-masked-attention": 2},
+        "the empty row is cured by emptying all rows: nothing but zeros, the other rows are wrong, and so are "
+        "the other sequences of a batch",
     ),
     Variant(
         "forbidden score too mild",
@@ -281,7 +321,73 @@ VARIANTS = [
             "weights = softmax(scores if mask is None else np.where(mask, scores, np.finfo(float).min))",
             EMPTY,
         ),
-        {"test-masked-attention": 1},
-        "the first key is always allowed, so that no row is empty; elsewhere all tests but one allow it anyway",
+        {"test-masked-attention": 1.5},
+        "the first key is always allowed, so that no row is empty, and the argument is another one where a row was",
+    ),
+    Variant(
+        "the first allowed keys, as many as there are",
+        {
+            "attention": HEAD
+            + SCORES
+            + """
+    allowed = np.broadcast_to(True if mask is None else mask, scores.shape)
+    weights = np.zeros(scores.shape)
+    for row in np.ndindex(scores.shape[:-1]):
+        n = allowed[row].sum()
+        if n:
+            weights[row][:n] = softmax(scores[row][:n])
+    return weights @ v, weights
+"""
+        },
+        {"test-masked-attention": 3},
+        "right where the allowed keys stand in front: empty rows, and a causal mask; the same in batches",
+    ),
+    Variant(
+        "rows of equal scores taken for empty ones",
+        masking(
+            "scores = scores if mask is None else np.where(mask, scores, np.finfo(float).min)",
+            "weights = softmax(scores)",
+            "weights = weights if mask is None else np.where(np.ptp(scores, -1, keepdims=True) == 0, 0.0, weights)",
+        ),
+        {"test-masked-attention": 0.5},
+        "a row of equal scores that may see every key is no empty row",
+    ),
+    Variant(
+        "the mask of the first sequence for all",
+        masking("mask = mask[0] if mask is not None and mask.ndim == 4 else mask", *RIGHT),
+        {"test-masked-attention": 0.5},
+        "right for one mask for all; each sequence has its own in one test",
+    ),
+    Variant(
+        "the mask of the first head for all",
+        masking("mask = mask[:, :1] if mask is not None and mask.ndim == 4 else mask", *RIGHT),
+        {"test-masked-attention": 0.5},
+        "right for a mask without heads",
+    ),
+    Variant(
+        "empty rows emptied in matrices alone",
+        masking(
+            "weights = softmax(scores if mask is None else np.where(mask, scores, np.finfo(float).min))",
+            "weights = weights * mask if mask is not None and mask.ndim < 4 else weights",
+        ),
+        {"test-masked-attention": 0.5},
+        "a batch with a sentence of padding only is right in one test",
+    ),
+    Variant(
+        "a mask without True ignored",
+        masking("mask = mask if np.any(mask) else None", *RIGHT),
+        {"test-masked-attention": 0.5},
+        "all rows are empty then",
+    ),
+    Variant(
+        "empty rows allowed everything, in the mask given",
+        masking(
+            "empty = False if mask is None else ~mask.any(axis=-1, keepdims=True)",
+            "if mask is not None: mask |= empty",
+            "weights = softmax(scores if mask is None else np.where(mask, scores, -np.inf))",
+            "weights = np.where(empty, 0.0, weights)",
+        ),
+        {"test-masked-attention": 0.5},
+        "the weights are right; the argument is another one where a row is empty",
     ),
 ]

@@ -61,6 +61,35 @@ VARIANTS = [
         "right where d_model is a multiple, no error where it is not",
     ),
     Variant(
+        "heads split without transposing, n_heads by another name",
+        {
+            "split-heads": """
+            def split_heads(x, H):
+                B, T, D = x.shape
+                return x.reshape(B, H, T, D // H)
+            """
+        }
+        | multi_head("""
+heads = [split_heads(x @ w.T, H=n_heads) for x, w in [(q, w_q), (k, w_k), (v, w_v)]]
+context, weights = attention(*heads, mask)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-split-heads": 1.5},
+        "multi-head attention is tried with a right one that takes this name",
+    ),
+    Variant(
+        "heads in float32",
+        {
+            "split-heads": """
+            def split_heads(x, n_heads):
+                B, T, D = x.shape
+                return x.astype(np.float32).reshape(B, T, n_heads, D // n_heads).transpose(0, 2, 1, 3)
+            """
+        },
+        {"test-split-heads": 0.5},
+        "right to seven digits; only the dtype is wrong",
+    ),
+    Variant(
         "heads merged without transposing",
         {
             "merge-heads": """
@@ -162,8 +191,8 @@ heads = [(x @ w.T)[:, None] for x, w in [(q, w_q), (k, w_k), (v, w_v)]]
 context, weights = attention(*heads, mask)
 return context[:, 0] @ w_out.T, weights
 """),
-        {"test-multi-head-attention": 3},
-        "one best key where each head should have its own; the mean of the values, with a mask, is right",
+        {"test-multi-head-attention": 3.5},
+        "one best key where each head should have its own, and no place for a mask for each",
     ),
     Variant(
         "scale from d_model, on top of attention's",
@@ -224,5 +253,79 @@ return merge_heads(context) @ w_out.T, weights.mean(axis=1)
 """),
         {"test-multi-head-attention": 0.5},
         "the output is right, the weights have lost their axis of heads",
+    ),
+    Variant(
+        "keys through w_q",
+        multi_head("""
+heads = [split_heads(x, n_heads) for x in (q @ w_q.T, k @ w_q.T, v @ w_v.T)]
+context, weights = attention(*heads, mask)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-multi-head-attention": 1},
+        "only the test with general matrices sees it; the others have one matrix for both",
+    ),
+    Variant(
+        "w_q and w_k exchanged",
+        multi_head("""
+heads = [split_heads(x, n_heads) for x in (q @ w_k.T, k @ w_q.T, v @ w_v.T)]
+context, weights = attention(*heads, mask)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-multi-head-attention": 1},
+        "only the test with general matrices sees it; the others have one matrix for both",
+    ),
+    Variant(
+        "w_q and w_k not transposed",
+        multi_head("""
+heads = [split_heads(x, n_heads) for x in (q @ w_q, k @ w_k, v @ w_v.T)]
+context, weights = attention(*heads, mask)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-multi-head-attention": 1},
+        "only the test with general matrices sees it; the others use symmetric ones",
+    ),
+    Variant(
+        "masks of two axes dropped",
+        multi_head("""
+heads = [split_heads(x, n_heads) for x in (q @ w_q.T, k @ w_k.T, v @ w_v.T)]
+mask = mask if np.ndim(mask) == 4 else None
+context, weights = attention(*heads, mask)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-multi-head-attention": 0.5},
+        "one test has masks",
+    ),
+    Variant(
+        "the mask repeated for the heads",
+        multi_head("""
+heads = [split_heads(x, n_heads) for x in (q @ w_q.T, k @ w_k.T, v @ w_v.T)]
+mask = mask if mask is None else np.repeat(mask, n_heads, axis=1)
+context, weights = attention(*heads, mask)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-multi-head-attention": 0.5},
+        "right for a mask without heads, of four axes",
+    ),
+    Variant(
+        "the mask of the first head passed on",
+        multi_head("""
+heads = [split_heads(x, n_heads) for x in (q @ w_q.T, k @ w_k.T, v @ w_v.T)]
+mask = mask[:, :1] if np.ndim(mask) == 4 else mask
+context, weights = attention(*heads, mask)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-multi-head-attention": 0.5},
+        "right for a mask without heads",
+    ),
+    Variant(
+        "the mask filled up afterwards",
+        multi_head("""
+heads = [split_heads(x, n_heads) for x in (q @ w_q.T, k @ w_k.T, v @ w_v.T)]
+context, weights = attention(*heads, mask)
+if mask is not None: mask.fill(True)
+return merge_heads(context) @ w_out.T, weights
+"""),
+        {"test-multi-head-attention": 0.5},
+        "the values are right; the argument is another one afterwards",
     ),
 ]

@@ -3,6 +3,11 @@
 from tests.assignments.variants import Variant
 
 SOFTMAX_VALUES = "the values of every array are wrong; the shape, the dtype and the arguments are right"
+MASK_IN_SOFTMAX = """
+def attention(q, k, v, mask=None):
+    weights = softmax(q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]), GIVEN)
+    return weights @ v, weights
+"""
 
 VARIANTS = [
     Variant(
@@ -128,6 +133,90 @@ VARIANTS = [
         SOFTMAX_VALUES,
     ),
     Variant(
+        "the mean subtracted, the mask in softmax",
+        {
+            "softmax": """
+            def softmax(x, mask=None):
+                if mask is not None:
+                    x = np.where(mask, x, np.finfo(float).min)
+                e = np.exp(x - x.mean(axis=-1, keepdims=True))
+                w = e / e.sum(axis=-1, keepdims=True)
+                return w if mask is None else w * mask
+            """,
+            "attention": MASK_IN_SOFTMAX.replace("GIVEN", "mask=mask"),
+        },
+        {"test-softmax": 1},
+        "large scores alone; attention is tried with a right softmax that takes a mask, too",
+    ),
+    Variant(
+        "softmax over the first axis, the mask in it",
+        {
+            "softmax": """
+            def softmax(x, mask=None):
+                x = x if mask is None else np.where(mask, x, np.finfo(float).min)
+                e = np.exp(x - x.max(axis=0, keepdims=True))
+                w = e / e.sum(axis=0, keepdims=True)
+                return w if mask is None else w * mask
+            """,
+            "attention": MASK_IN_SOFTMAX.replace("GIVEN", "mask"),
+        },
+        {"test-softmax": 3},
+        SOFTMAX_VALUES + "; attention is tried with a right softmax that takes a mask, too",
+    ),
+    Variant(
+        "softmax: the first score subtracted",
+        {
+            "softmax": """
+            def softmax(x):
+                e = np.exp(x - x[..., :1])
+                return e / e.sum(axis=-1, keepdims=True)
+            """
+        },
+        {"test-softmax": 1},
+        "only scores far above the first overflow",
+    ),
+    Variant(
+        "softmax: the largest absolute value subtracted",
+        {
+            "softmax": """
+            def softmax(x):
+                e = np.exp(x - np.abs(x).max(axis=-1, keepdims=True))
+                return e / e.sum(axis=-1, keepdims=True)
+            """
+        },
+        {"test-softmax": 1},
+        "0 / 0 where the largest score is far below zero",
+    ),
+    Variant(
+        "softmax in longdouble in the place of a maximum",
+        {
+            "softmax": """
+            def softmax(x):
+                e = np.exp(np.longdouble(x))
+                return (e / e.sum(axis=-1, keepdims=True)).astype(float)
+            """
+        },
+        {"test-softmax": 1},
+        "it overflows later, at 11357",
+    ),
+    Variant(
+        "softmax for up to three axes",
+        {
+            "softmax": """
+            def softmax(x):
+                e = np.exp(x - x.max(axis=-1, keepdims=True))
+                if x.ndim == 1:
+                    return e / e.sum()
+                if x.ndim == 2:
+                    return e / e.sum(axis=1)[:, None]
+                if x.ndim == 3:
+                    return e / e.sum(axis=2)[:, :, None]
+            """
+        },
+        {"test-softmax": 1},
+        "there may be any number; attention with four is tried with a right softmax",
+    ),
+    Variant(
         "padding mask inverted",
         {"padding-mask": "def padding_mask(ids, pad_id=0):\n    return (ids == pad_id)[:, None, None, :]"},
         {"test-padding-mask": 1.5},
@@ -181,6 +270,25 @@ VARIANTS = [
         "the pattern is right, the dtype is not bool",
     ),
     Variant(
+        "padding mask changes its argument",
+        {"padding-mask": "def padding_mask(ids, pad_id=0):\n    ids -= pad_id\n    return (ids != 0)[:, None, None]"},
+        {"test-padding-mask": 0.5},
+        "the pattern is right; the ids are others afterwards",
+    ),
+    Variant(
+        "padding mask never empty",
+        {
+            "padding-mask": """
+            def padding_mask(ids, pad_id=0):
+                real = ids != pad_id
+                real[~real.any(axis=1), 0] = True
+                return real[:, None, None]
+            """
+        },
+        {"test-padding-mask": 0.5},
+        "padding is wherever the id is pad_id, in a sentence of padding only, too",
+    ),
+    Variant(
         "causal mask off by one",
         {"causal-mask": "def causal_mask(T):\n    return np.tril(np.ones((1, 1, T, T), bool), -1)"},
         {"test-causal-mask": 1.5},
@@ -215,5 +323,40 @@ VARIANTS = [
         {"causal-mask": "def causal_mask(T):\n    return np.tril(np.ones((1, 1, T, T)))"},
         {"test-causal-mask": 0.5},
         "the pattern is right, the dtype is not bool",
+    ),
+    Variant(
+        "causal mask from a buffer of 16",
+        {
+            "causal-mask": """
+            BUFFER = np.tril(np.ones((1, 1, 16, 16), bool))
+            def causal_mask(T):
+                return BUFFER[:, :, :T, :T]
+            """
+        },
+        {"test-causal-mask": 0.5},
+        "right up to that length",
+    ),
+    Variant(
+        "causal mask of positions in int8",
+        {
+            "causal-mask": """
+            def causal_mask(T):
+                t = np.arange(T).astype(np.int8)
+                return (t <= t[:, None])[None, None]
+            """
+        },
+        {"test-causal-mask": 0.5},
+        "position 128 becomes -128",
+    ),
+    Variant(
+        "causal mask squeezed",
+        {
+            "causal-mask": """
+            def causal_mask(T):
+                return np.tril(np.ones((1, 1, T, T), bool)).squeeze()[None, None]
+            """
+        },
+        {"test-causal-mask": 0.5},
+        "one position loses its own axes as well: shape (1, 1)",
     ),
 ]
