@@ -122,7 +122,7 @@ RUNS = table(
         *told("first"),
         *told("keras", precision="float32"),
         *told("mean", precision="float32"),
-        *trials("scratch", 2000, *THREE, (3, 8e-4), (3, 1.6e-3), (10, 2e-4), (10, 4e-4)),
+        *trials("scratch", 2000, *THREE, (3, 8e-4), (3, 1.6e-3), (10, 2e-4), (10, 4e-4), (10, 1e-4)),
     ]
 )
 
