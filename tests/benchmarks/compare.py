@@ -16,6 +16,8 @@ from problems import attention_flops, bert_flops, rnn_flops, translator_flops
 HERE = Path(__file__).parent
 PAUSE = 0.005  # seconds: threads that wait actively for more work after a turn have gone to sleep by then
 TURN = 0.08  # seconds that a turn shall last, so that starting it costs nothing in comparison
+LONGEST = 90  # seconds after which a figure has no more rounds than FEWEST: decoding without a cache is slow
+FEWEST = 3
 MINILM = {"n_layers": 6, "d_model": 384, "d_ff": 1536, "vocab_size": 30522}
 TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}  # float32 sums in another order, over up to 12 million terms
 
@@ -101,7 +103,8 @@ def compare(figure: Figure, pool: Pool, seconds: float, rounds: int, clock: str 
     """Time a figure's subjects against its peer.
 
     Every subject first shows that its outputs and gradients equal the peer's. Then they take turns, A B C,
-    C B A, A B C ..., for at least `rounds` rounds and about `seconds` seconds. A round gives one ratio.
+    C B A, A B C ..., for at least `rounds` rounds and about `seconds` seconds; for three where so many would take more
+    than a minute and a half. A round gives one ratio.
     `clock` is "wall", or "cpu" for the processor time of all threads.
 
     Returns
@@ -120,7 +123,7 @@ def compare(figure: Figure, pool: Pool, seconds: float, rounds: int, clock: str 
         first = worker.ask("turn", calls=1)["wall"]
         calls.append(max(1, min(20, round(TURN / first))))
         spent += first * (calls[-1] + 1) + PAUSE
-    n_rounds = max(rounds, round(seconds / spent))
+    n_rounds = max(rounds, round(seconds / spent)) if rounds * spent < LONGEST else FEWEST
     times = [[] for _ in workers]
     for i in range(n_rounds):
         order = range(len(workers)) if i % 2 == 0 else reversed(range(len(workers)))
