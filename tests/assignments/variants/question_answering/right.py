@@ -82,6 +82,67 @@ VARIANTS = [
         },
     ),
     Variant(
+        "words of NumPy, windows in a tuple, the question's length of the first window",
+        {
+            "normalise": """
+            def normalise(text):
+                kept = "".join(c for c in text.lower() if c not in string.punctuation)
+                words = np.array(kept.split(), dtype=str)
+                return list(words[~np.isin(words, ["a", "an", "the"])])
+            """,
+            "windows": """
+            from dataclasses import astuple, dataclass
+
+            @dataclass
+            class check:
+                ids: list
+                segments: list
+                places: list
+
+            def windows(question, context, max_len, stride):
+                lead = len(question) + 2
+                room = max_len - lead - 1
+                if room <= stride:
+                    raise ValueError("no room")
+                found = []
+                for begin in range(0, max(1, len(context) - stride), room - stride):
+                    piece = context[begin : begin + room]
+                    segments = np.zeros(lead + len(piece) + 1, dtype=np.uint8)
+                    segments[lead:] = 1
+                    places = np.full(lead + len(piece) + 1, -1)
+                    places[lead:-1] = np.arange(begin, begin + len(piece))
+                    found.append(astuple(check([CLS, *question, SEP, *piece, SEP], segments, list(places))))
+                return tuple(found)
+            """,
+            "find-answer": """
+            def find_answer(context, windows, longest):
+                lead = int(np.argmax(windows[0]["offsets"][:, 0] >= 0))
+                text, best, null = "", -np.inf, np.inf
+                for w in windows:
+                    inside = np.zeros(len(w["start"]), dtype=bool)
+                    inside[lead:-1] = True
+                    i, j, score = best_span(w["start"], w["end"], inside, longest)
+                    if score > best:
+                        best, text = score, context[w["offsets"][i, 0] : w["offsets"][j, 1]]
+                    null = min(null, w["start"][0] + w["end"][0])
+                return text, null - best
+            """,
+        },
+    ),
+    Variant(
+        "words translated by NumPy, words of a class of their own in the measures",
+        {
+            "normalise": """
+            def normalise(text):
+                words = np.char.lower(np.array(text.split() or [""]))
+                words = np.char.translate(words, str.maketrans("", "", string.punctuation))
+                class Word(str):
+                    pass
+                return [Word(w) for w in words if w and w not in ["a", "an", "the"]]
+            """,
+        },
+    ),
+    Variant(
         "loops over tokens",
         {
             "answer-tokens": """
@@ -350,7 +411,7 @@ VARIANTS = [
         },
     ),
     Variant(
-        "helpers called score, heads, mask and hidden_tests",
+        "helpers called check, expect, score, heads, mask, test and hidden_tests",
         {
             "normalise": """
             mask = str.maketrans({mark: None for mark in string.punctuation})
@@ -361,11 +422,9 @@ VARIANTS = [
                 return [word for word in score(text).split() if word not in heads]
             def check(text):
                 return hidden_words(text)
-            check_helper, hidden_tests, found, compared = check, None, 1, 2
+            expect, test, found, compared, as_array, expect_array, expect_unchanged, hidden_tests = [None] * 8
             def normalise(text):
-                return tuple(hidden_words(text))
-            del check
-            from course_lib.grading import check
+                return tuple(check(text))
             """,
         }
         | measures(

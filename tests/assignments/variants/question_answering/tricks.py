@@ -45,6 +45,16 @@ VARIANTS = [
         "a plain list of the words is compared",
     ),
     Variant(
+        "words that equal everything",
+        {
+            "normalise": "class Word(str):\n    def __eq__(self, other):\n        return True\n"
+            "    __hash__ = None\n    def __str__(self):\n        return self\n"
+            "def normalise(text):\n    return [Word('x') for _ in text.split()]"
+        },
+        {"test-normalise": 2},
+        "plain texts of the words are compared",
+    ),
+    Variant(
         "remembers the public examples",
         body("choose-threshold", "return -1.0 if len(margins) == 4 and abs(margins[1]) == 1 else -np.inf"),
         {"test-choose-threshold": 2},

@@ -57,6 +57,20 @@ SPANS = [
         "another end may be better with its start, also where the length is limited",
     ),
     Variant(
+        "the better of the two",
+        body(
+            "best-span",
+            *MASKED,
+            "i, j = int(s.argmax()), int(e.argmax())",
+            "low = max(j - longest + 1, 0)",
+            "spans = [(i, i + int(e[i : i + longest].argmax())), (low + int(s[low : j + 1].argmax()), j)]",
+            "i, j = max(spans, key=lambda span: s[span[0]] + e[span[1]])",
+            "return i, j, s[i] + e[j]",
+        ),
+        {"test-best-span": 1.5},
+        "a pair without the best start and the best end, also where the length is limited",
+    ),
+    Variant(
         "the end may stand before the start",
         searched(may="inside[i] and inside[j] and abs(j - i) < longest"),
         {"test-best-span": 1},
@@ -337,6 +351,16 @@ SILENT = [
         "what is partly right counts for nothing",
     ),
     Variant(
+        "means of three digits",
+        body(
+            "scores-at",
+            "said = np.where(margins <= threshold, answered, empty)",
+            "return [round(float(part.mean()), 3) for part in (said, said[empty == 0], said[empty == 1])]",
+        ),
+        {"test-scores-at": 0.5},
+        "nothing is said of rounding",
+    ),
+    Variant(
         "means without a return",
         body(
             "scores-at",
@@ -415,6 +439,16 @@ THRESHOLDS = [
         ),
         {"test-choose-threshold": 0.5},
         "it may be best to answer all",
+    ),
+    Variant(
+        "never the lowest alone",
+        body(
+            "choose-threshold",
+            "values = [-np.inf, *np.sort(margins)[1:]]",
+            "return max(values, key=lambda t: np.where(margins <= t, answered, empty).mean())",
+        ),
+        {"test-choose-threshold": 0.5},
+        "it may be best to answer one",
     ),
     Variant(
         "a grid from -10 to 10",
@@ -625,6 +659,52 @@ SYSTEM = [
         system(more="top == -np.inf and score > nulls[-1]"),
         {"test-find-answer": 2},
         "the best of all windows counts, in the text and in the margin, and where no answer scores more",
+    ),
+    Variant(
+        "the text of the window that believes most in its span",
+        body(
+            "find-answer",
+            "top, nulls, spans = -np.inf, [], []",
+            "for window in windows:",
+            "    start, end, offsets = window['start'], window['end'], window['offsets']",
+            "    i, j, value = best_span(start, end, offsets[:, 0] >= 0, longest)",
+            "    nulls.append(start[0] + end[0])",
+            "    spans.append(value)",
+            "    if value - nulls[-1] > top:",
+            "        top, text = value - nulls[-1], context[offsets[i, 0] : offsets[j, 1]]",
+            "return text, min(nulls) - max(spans)",
+        ),
+        {"test-find-answer": 0.5},
+        "the score of the span alone counts",
+    ),
+    Variant(
+        "the windows in a row",
+        body(
+            "find-answer",
+            "start, end, offsets = (np.concatenate([w[k] for w in windows]) for k in ('start', 'end', 'offsets'))",
+            "i, j, value = best_span(start, end, offsets[:, 0] >= 0, longest)",
+            "null = min(w['start'][0] + w['end'][0] for w in windows)",
+            "return context[offsets[i, 0] : offsets[j, 1]], null - value",
+        ),
+        {"test-find-answer": 0.5},
+        "a span from one window to the next is none",
+    ),
+    Variant(
+        "the highest scores of each token in all windows",
+        body(
+            "find-answer",
+            "start, end = {}, {}",
+            "for w in windows:",
+            "    for one, two, (p, q) in zip(w['start'], w['end'], w['offsets'].tolist()):",
+            "        start[p, q], end[p, q] = max(one, start.get((p, q), one)), max(two, end.get((p, q), two))",
+            "places = [place for place in sorted(start) if place[0] >= 0]",
+            "one, two = (np.array([kept[place] for place in places]) for kept in (start, end))",
+            "i, j, value = best_span(one, two, np.ones(len(places), dtype=bool), longest)",
+            "null = min(w['start'][0] + w['end'][0] for w in windows)",
+            "return context[places[i][0] : places[j][1]], null - value",
+        ),
+        {"test-find-answer": 0.5},
+        "a span has both its scores from one window",
     ),
     Variant(
         "no answer: the highest",
