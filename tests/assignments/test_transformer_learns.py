@@ -27,6 +27,12 @@ def test_the_reference_learns_to_write_digits_backwards(scorers, answers):
     assert share > 0.5 and "step    0: 0.00 of the rows right" in said and "step  200" in said
 
 
+def test_it_may_be_decoded_one_sentence_at_a_time(scorers):
+    greedy = next(v for v in BANK.right if v.name.startswith("one sentence at a time")).cells
+    share, said = trained(scorers(BANK), greedy, "train(steps=0)")
+    assert share == 0 and "step    0: 0.00 of the rows right" in said
+
+
 def test_without_positions_it_does_not(scorers):
     share, _ = trained(scorers(BANK), NO_POSITIONS, "train(steps=200)")
     assert share < 0.3

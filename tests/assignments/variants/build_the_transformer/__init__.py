@@ -22,7 +22,8 @@ BANK = Bank(
     tricks=tricks.VARIANTS,
     says=says.SAYS,
     unseen={
-        "the first sentence's mask for all in self-attention": "the checks have one sentence, to be followed by hand",
+        "ten positions at most": "the checks have short sentences",
+        "decode sees the last four tokens alone": "the checks write few tokens",
         "the variance 1e-5 at least": "the checks have no numbers whose variance is smaller",
         "the encoder's first norm twice": "its check has the same gain for all features, to be followed by hand",
     },

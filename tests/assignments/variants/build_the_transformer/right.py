@@ -178,6 +178,9 @@ VARIANTS = [
         {
             "masks": """
             def score(ids): return torch.arange(ids.shape[1])
+            def check(*given): return expect(*given)
+            def expect(*given): return test
+            test = Tensors = Slip = Score = expect_array = expect_shape = expect_unchanged = np = check
             def heads(a): return a[:, None]
             def source_mask(ids, pad_id): return heads(ids != pad_id)
             def target_mask(ids, pad_id): return heads(ids != pad_id) & (heads(score(ids)) >= score(ids))
@@ -215,6 +218,28 @@ VARIANTS = [
         why="no cell of the tests may hide a student's own names",
     ),
     Variant(
+        "builtins that have another meaning in the notebook",
+        {
+            "framework": """
+            import torch
+            abs = all = any = bool = dict = enumerate = float = int = isinstance = len = list = map = max = None
+            set = sorted = str = sum = tuple = type = zip = None
+            """
+        },
+        why="the tests have builtins of their own",
+    ),
+    Variant(
+        "all of NumPy's names, in TensorFlow",
+        in_tensorflow(
+            framework="from numpy import *\nimport tensorflow as tf",
+            learning_rate="""
+            def learning_rate(step, d_model, warmup):
+                return min([step**-0.5, step * warmup**-1.5]) / sqrt(d_model)
+            """,
+        ),
+        why="the tests have builtins of their own",
+    ),
+    Variant(
         "one sentence at a time is decoded, with names for the arguments",
         {
             "greedy": """
@@ -230,6 +255,23 @@ VARIANTS = [
             """
         },
         why="decode takes a part of the batch, too",
+    ),
+    Variant(
+        "sentences that have ended are filled with 0, and cut",
+        {
+            "greedy": """
+            def greedy(decode, source, start_id, end_id, max_len):
+                target = torch.full((len(source), 1), start_id)
+                going, lengths = torch.ones(len(source), dtype=bool), torch.zeros(len(source), dtype=torch.int64)
+                while going.any() and target.shape[1] <= max_len:
+                    ids = torch.where(going, decode(source, target)[:, -1].argmax(-1), 0)
+                    target = torch.cat([target, ids[:, None]], 1)
+                    lengths += going
+                    going &= ids != end_id
+                return [row[1 : 1 + n] for row, n in zip(target.tolist(), lengths.tolist())]
+            """
+        },
+        why="what follows an end is not returned",
     ),
     Variant(
         "sentences that have ended leave the batch",

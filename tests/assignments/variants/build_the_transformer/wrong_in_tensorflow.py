@@ -48,6 +48,12 @@ WRONG = [
      [UNITS, "return tf.constant(tf.nn.relu(units).numpy()) @ tf.transpose(W2) + b2"]),
     ("the least probable token", "greedy", 1, [*LOOP[:2], LOOP[2].replace("argmax", "argmin"), *LOOP[3:], CUT]),
     ("nothing stops a sentence", "greedy", 1, [*LOOP, "return rows"]),
+    ("0 is never written", "greedy", 0.5,
+     [*LOOP[:2], LOOP[2].replace("-1]", "-1, 1:]") + " + 1", *LOOP[3:], CUT]),
+    ("positions as an array of NumPy", "positions", 0.5, [START, ANGLES, f"{WAVES}.numpy()"]),
+    ("the source's mask as an array of NumPy", "masks", 0.5, masks(source="(ids != pad_id)[:, None].numpy()")),
+    ("the norm of float64", "add-and-norm", 0.5,
+     ["total = x + sublayer", MOMENTS, NORMED.replace("return ", "result = "), "return tf.cast(result, tf.float64)"]),
 ]  # fmt: skip
 
 VARIANTS = [

@@ -51,8 +51,31 @@ ENCODERS = [
         f"x = {norm(1, 'x', fed('x'))}",
         f"return {norm(2, 'x', ASKED)}",
         name="feed-forward first",
+        price=1.5,
+        why="right with the two the other way round",
+    ),
+    encoder(
+        f"x = {norm(2, 'x', fed('x'))}",
+        f"return {norm(1, 'x', ASKED)}",
+        name="feed-forward first, with the norm that belongs to it",
         price=2,
-        why="what attention is asked, and the sublayers",
+        why="right with the two the other way round, and with the norms of each other",
+    ),
+    *(
+        encoder(
+            f"x = {norm(1, 'x', f'attention(x, x, {mask})')}",
+            f"return {norm(2, 'x', fed('x'))}",
+            name=f"the mask {what} in the encoder",
+            price=1,
+            why="what attention is asked",
+        )
+        for what, mask in [
+            ("as numbers", "mask.float()"),
+            ("to be added", "torch.where(mask, 0.0, -1e9)"),
+            ("turned round", "mask.mT"),
+            ("None", "None"),
+            ("of the first sentence for all", "mask[:1].expand_as(mask)"),
+        ]
     ),
     encoder(
         f"x = {norm(1, 'x', ASKED)}",
@@ -205,8 +228,8 @@ DECODERS = [
         SECOND,
         THIRD,
         name="the source's mask in self-attention",
-        price=1.5,
-        why="what self-attention is asked; a mask of the source does not fit a target of another length",
+        price=1,
+        why="what self-attention is asked",
     ),
     decoder(
         f"z = {norm(1, 'y', SELF)}",
@@ -325,6 +348,36 @@ DECODERS = [
         name="the first sentence's mask for all in self-attention",
         price=1,
         why="what self-attention is asked",
+    ),
+    decoder(
+        FIRST.replace("target_mask", "target_mask.mT"),
+        SECOND,
+        THIRD,
+        name="the target's mask turned round",
+        price=1,
+        why="what self-attention is asked",
+    ),
+    decoder(
+        FIRST.replace("target_mask", "target_mask.float()"),
+        SECOND.replace("source_mask", "source_mask.float()"),
+        THIRD,
+        name="both masks as numbers",
+        price=1.5,
+        why="what both are asked; the rest goes on from there",
+    ),
+    *(
+        decoder(
+            FIRST,
+            SECOND.replace("source_mask", mask),
+            THIRD,
+            name=f"the source's mask {what}",
+            price=0.5,
+            why="what cross-attention looks at",
+        )
+        for what, mask in [
+            ("turned round", "source_mask.mT"),
+            ("of the first sentence for all", "source_mask[:1].expand_as(source_mask)"),
+        ]
     ),
     decoder(
         FIRST,

@@ -57,6 +57,18 @@ POSITIONS = [
         "the waves; features 0 and 1 are right",
     ),
     Variant(
+        "2i doubled once more",
+        body("positions", START, ANGLES.replace("(-torch", "(-2 * torch"), WAVES),
+        {"test-positions": 1.5},
+        "the waves; features 0 and 1 are right",
+    ),
+    Variant(
+        "powers of 100",
+        body("positions", START, "angles = places / 100.0 ** torch.arange(d_model // 2)", WAVES),
+        {"test-positions": 1.5},
+        "the waves, but those of four features; features 0 and 1 are right",
+    ),
+    Variant(
         "times the power",
         body("positions", START, "angles = places * 10000 ** (torch.arange(0, d_model, 2) / d_model)", WAVES),
         {"test-positions": 1.5},
@@ -73,6 +85,12 @@ POSITIONS = [
         body("positions", START, ANGLES.replace("places", "places.double()"), WAVES),
         {"test-positions": 0.5},
         "the sum with float32 is of float64",
+    ),
+    Variant(
+        "positions as an array of NumPy",
+        body("positions", START, ANGLES, WAVES + ".numpy()"),
+        {"test-positions": 0.5},
+        "tensors of the framework",
     ),
     Variant(
         "one axis more",
@@ -249,6 +267,33 @@ MASKS = [
     ),
 ]
 
+MASKS += [
+    Variant(
+        "masks as arrays of NumPy",
+        masks(source=f"({SOURCE}).numpy()", target=f"({TARGET}).numpy()"),
+        {"test-masks": 0.5},
+        "tensors of the framework",
+    ),
+    Variant(
+        "ids changed in place",
+        masks(target=f"ids.sub_(pad_id).bool()[:, None] & {CAUSAL}"),
+        {"test-masks": 0.5},
+        "what the function is given",
+    ),
+    Variant(
+        "ten positions at most",
+        masks(places="places = torch.arange(10)[: ids.shape[1]]"),
+        {"test-masks": 0.5},
+        "the shape, of many tokens",
+    ),
+    Variant(
+        "every token sees itself, even a filler",
+        masks(target=f"{TARGET} | (places[None] == places[:, None])"),
+        {"test-masks": 1},
+        "the fillers as keys",
+    ),
+]
+
 NORMS = [
     Variant(
         "the sublayer not added",
@@ -376,6 +421,12 @@ NORMS = [
         "gain and bias",
     ),
     Variant(
+        "the norm of float64",
+        body("add-and-norm", "total = x.double() + sublayer", CENTRED, VARIANCE, NORMED),
+        {"test-add-and-norm": 0.5},
+        "the result is not float32",
+    ),
+    Variant(
         "mean and variance detached",
         body(
             "add-and-norm",
@@ -426,6 +477,12 @@ NETWORKS = [
         body("feed-forward", "return x + torch.relu(x @ W1.T + b1) @ W2.T + b2"),
         {"test-feed-forward": 1},
         "values",
+    ),
+    Variant(
+        "the feed-forward network of float64",
+        body("feed-forward", "return (torch.relu(x @ W1.T + b1) @ W2.T + b2).double()"),
+        {"test-feed-forward": 0.5},
+        "the result is not float32",
     ),
     Variant(
         "the hidden layer detached",

@@ -94,6 +94,47 @@ DECODERS = [
         price=0.5, why="what decode gets",
     ),
     decoding(
+        "decode sees the last four tokens alone",
+        *LOOP[:2], LOOP[2].replace("target)", "target[:, -4:])"), *LOOP[3:], CUT,
+        price=0.5, why="what decode gets",
+    ),
+    decoding(
+        "sentences that have ended leave the batch, and their sources stay",
+        "rows, going = [[] for _ in source], range(len(source))", *LOOP[:2],
+        LOOP[2].replace("source", "source[: len(target)]"), LOOP[3],
+        "    for b, token in zip(going, ids.tolist()):", "        rows[b].append(token)",
+        "    going, target = [b for b in going if rows[b][-1] != end_id], target[ids != end_id]", "return rows",
+        price=0.5, why="what decode gets",
+    ),
+    decoding(
+        "the source of the first sentence for all, from the second step on",
+        *LOOP[:2], LOOP[2].replace("source,", "source if len(target[0]) == 1 else source[:1].expand_as(source),"),
+        *LOOP[3:], CUT,
+        price=0.5, why="what decode gets",
+    ),
+    decoding(
+        "0 taken for padding that follows the end",
+        LOOP[0], "going = torch.ones(len(source), dtype=bool)", *LOOP[1:3],
+        "    ids, going = ids * going, going & (ids != end_id)", *LOOP[3:],
+        "return [[token for token in row if token != 0] for row in rows]",
+        price=0.5, why="sentences of max_len tokens, of which 0 is one",
+    ),
+    decoding(
+        "a sentence cut where 0 stands",
+        *LOOP, f"rows = {CUT[7:]}", "return [row[: row.index(0)] if 0 in row else row for row in rows]",
+        price=0.5, why="sentences of max_len tokens, of which 0 is one",
+    ),
+    decoding(
+        "0 is never written",
+        *LOOP[:2], LOOP[2].replace("-1]", "-1, 1:]") + " + 1", *LOOP[3:], CUT,
+        price=0.5, why="sentences of max_len tokens, of which 0 is one",
+    ),
+    decoding(
+        "the end token in the last place",
+        *LOOP, f"rows = {CUT[7:]}", "return [row if row[-1] == end_id else row[:-1] + [end_id] for row in rows]",
+        price=0.5, why="where no end comes before",
+    ),
+    decoding(
         "begins with token 0",
         LOOP[0].replace("start_id", "0"), *LOOP[1:], CUT,
         price=0.5, why="right with the start token in the first place",
