@@ -142,6 +142,46 @@ VARIANTS = [
         },
     ),
     Variant(
+        "helpers with names of the checks",
+        {
+            "parameters": """
+            def check(width):
+                return width * (width + 1)
+
+            def expect(width):
+                return 2 * width
+
+            def parameters(vocab, positions, segments, layers, d, f, e=None, shared=False, pooler=True):
+                wide = d if e is None else e
+                total = (vocab + positions + segments) * wide + expect(wide) + (0 if e is None else e * d + d)
+                layer = 4 * check(d) + 2 * d * f + f + d + 2 * expect(d)
+                return total + (1 if shared else layers) * layer + (check(d) if pooler else 0)
+            """,
+            "position-ids": """
+            def as_array(ids):
+                return ids
+
+            def Tensors(ids, pad_id):
+                return (as_array(ids) != pad_id).long()
+
+            def position_ids(ids, pad_id):
+                mask = Tensors(ids, pad_id)
+                return torch.cumsum(mask, 1) * mask + pad_id
+            """,
+            "front": """
+            def expect_array(one, other):
+                return one != other and one[0] <= other[0] and one[1] >= other[1]
+
+            def test(models, name):
+                return any(expect_array(other, models[name]) for other in models.values())
+
+            def front(models):
+                heads = [name for name in models if not test(models, name)]
+                return sorted(heads, key=lambda name: models[name][0])
+            """,
+        },
+    ),
+    Variant(
         "masked positions by where",
         {
             "position-ids": """

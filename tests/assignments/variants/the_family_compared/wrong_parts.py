@@ -50,7 +50,20 @@ PARAMETERS = of(
     ("one segment at least", 0.5, count(tables="count = (vocab + positions + max(segments, 1)) * width"),
      "no segments"),
     ("tables are widened in each layer", 0.5, count(up="count += 0 if e is None else layers * (e * d + d)"), "a layer"),
-    ("a head of the vocabulary on top", 1, count(end="return count + vocab"), "what a row adds, wide and narrow"),
+    ("a head of the vocabulary on top", 0.5, count(end="return count + vocab"), "what a row adds"),
+    ("no widening where layers are shared", 0.5,
+     count(up="count += 0 if e is None or shared else e * d + d"), "narrow tables"),
+    ("no narrow tables where layers are shared", 0.5, count(width="e = None if shared else e\nwidth = e or d"),
+     "narrow tables"),
+    ("widened in each layer that is shared", 0.5,
+     count(up="count += 0 if e is None else (e * d + d) * (layers if shared else 1)"), "narrow tables"),
+    ("the segments' table is wide", 0.5, count(tables="count = (vocab + positions) * width + segments * d"),
+     "narrow tables"),
+    ("no biases anywhere", 1,
+     count(layer="layer = 4 * d * d + 2 * d * f + 4 * d", up="count += 0 if e is None else e * d",
+           pooler="count += d * d if pooler else 0"), "a slip of its own"),
+    ("norms have a gain alone", 1, count(norm="count += width", layer=LAYER.replace("+ 4 * d", "+ 2 * d")),
+     "a slip of its own"),
 )  # fmt: skip
 
 
@@ -84,7 +97,14 @@ POSITIONS = of(
     ("counted backwards", 2, places(count="count = real.flip(1).cumsum(1).flip(1)"), "from token to token"),
     ("positions of the number of real tokens", 2, places(count="count = real.sum(1, keepdim=True)"),
      "from token to token"),
-    ("positions as floats", 3, places(end="return (count * real + pad_id).float()"), "no row is looked up by 2.0"),
+    ("positions as floats", 1, places(end="return (count * real + pad_id).float()"), "no row is looked up by 2.0"),
+    ("positions as floats, fillers at 0", 1.5, places(end="return ((count + pad_id) * real).float()"),
+     "a slip of its own, and the fillers"),
+    ("a text of fillers counts", 0.5, places(end="return torch.where(real.any(1)[:, None], count * real, "
+                                                 "torch.arange(ids.shape[1]) + 1) + pad_id"), "nothing but fillers"),
+    ("a text of one token is one of fillers", 0.5, places(end="return count * real * (ids.shape[1] > 1) + pad_id"),
+     "one token"),
+    ("a sum of bytes", 0.5, places(count="count = real.cumsum(1, dtype=torch.uint8).long()"), "300 tokens"),
     ("a row too many", 3, places(end="return (count * real + pad_id)[None]"), "another shape"),
 )  # fmt: skip
 
@@ -99,6 +119,15 @@ EMBED = of(
     ("positions are the places", 0.5,
      sums(sum='x = weights["token"][ids] + weights["position"][: ids.shape[1]]'), "the sum"),
     ("segments forgotten in the embeddings", 0.5, sums(segments=""), "the segments"),
+    ("widened only with segments", 0.5,
+     sums(up='y = y @ weights["up"].T + weights["up_bias"] if "segment" in weights and "up" in weights else y'),
+     "a model without"),
+    ("one branch for each relative", 0.5,
+     sums(segments='albert, bert = "up" in weights, "segment" in weights\n'
+                   'x = x + weights["segment"][segments] if albert or bert else x'), "narrow tables without segments"),
+    ("axes of length one are lost", 0.5, sums(end="return y.squeeze()"), "a batch of one text"),
+    ("an up is put in", 0.5, sums(up='up = weights.setdefault("up", None)\n'
+                                     'y = y if up is None else y @ up.T + weights["up_bias"]'), "the arguments"),
     ("segments always asked for", 0.5, sums(segments='x = x + weights["segment"][segments]'), "a model without"),
     ("all tokens in the first segment", 0.5,
      sums(segments='x = x + weights["segment"][0] if "segment" in weights else x'), "the segments"),
@@ -179,6 +208,14 @@ STUDENT = of(
      "layers, whichever are kept"),
     ("the embeddings go", 0.5, names(drop='    if name.startswith(("pooler.", "embeddings.")): continue'),
      "the other names"),
+    ("three names go, not what begins so", 0.5,
+     names(drop='    if name in ("pooler.weight", "pooler.bias", "embeddings.segment.weight"): continue'),
+     "the other names"),
+    ("one name of the segments goes", 0.5,
+     names(drop='    if name.startswith(("pooler.", "embeddings.segment.weight")): continue'), "the other names"),
+    ("a number replaced between any dots", 0.5,
+     names(name='        name = name.replace(f".{number}.", f".{list(keep).index(int(number))}.")'),
+     "names have other numbers, too"),
     ("the layers alone", 0.5, names(**{"if": "    if not name.startswith(prefix): continue\n    if True:"}),
      "the other names"),
     ("numbers from 1", 1.5, names(name='        name = f"{prefix}{list(keep).index(int(number)) + 1}.{rest}"'),
@@ -207,6 +244,20 @@ IN_TENSORFLOW = [
             "as in PyTorch",
         ),
         (
+            "positions as floats", "position_ids", 1,
+            "def position_ids(ids, pad_id):\n"
+            "    real = tf.cast(ids != pad_id, tf.float32)\n"
+            "    return tf.cumsum(real, axis=1) * real + pad_id",
+            "as in PyTorch",
+        ),
+        (
+            "a sum of bytes", "position_ids", 0.5,
+            "def position_ids(ids, pad_id):\n"
+            "    real = tf.cast(ids != pad_id, tf.int8)\n"
+            "    return tf.cast(tf.cumsum(real, axis=1) * real, tf.int64) + pad_id",
+            "as in PyTorch",
+        ),
+        (
             "Keras's layer norm, and its epsilon", "embed", 1,
             "def embed(ids, positions, segments, weights):\n"
             '    x = tf.gather(weights["token"], ids) + tf.gather(weights["position"], positions)\n'
@@ -225,6 +276,31 @@ IN_TENSORFLOW = [
             "    costs = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), student)\n"
             "    hard = tf.math.divide_no_nan(tf.reduce_sum(known * costs), tf.reduce_sum(known))\n"
             "    return alpha * said + (1 - alpha) * hard",
+            "as in PyTorch",
+        ),
+        (
+            "one number in brackets", "distillation_loss", 1,
+            "def distillation_loss(student, teacher, labels, temperature, alpha):\n"
+            "    log_p = tf.nn.log_softmax(tf.stop_gradient(teacher) / temperature)\n"
+            "    log_q = tf.nn.log_softmax(student / temperature)\n"
+            "    divergence = tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), axis=-1, keepdims=True)\n"
+            "    said = temperature**2 * tf.reduce_mean(divergence, axis=0)\n"
+            "    known = tf.cast(labels != -100, tf.float32)\n"
+            "    costs = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), student)\n"
+            "    hard = tf.math.divide_no_nan(tf.reduce_sum(known * costs), tf.reduce_sum(known))\n"
+            "    return alpha * said + (1 - alpha) * hard",
+            "as in PyTorch",
+        ),
+        (
+            "no label, and a gradient of NaN", "distillation_loss", 0.5,
+            "def distillation_loss(student, teacher, labels, temperature, alpha):\n"
+            "    log_p = tf.nn.log_softmax(tf.stop_gradient(teacher) / temperature)\n"
+            "    log_q = tf.nn.log_softmax(student / temperature)\n"
+            "    said = temperature**2 * tf.reduce_mean(tf.reduce_sum(tf.exp(log_p) * (log_p - log_q), axis=-1))\n"
+            "    known = tf.cast(labels != -100, tf.float32)\n"
+            "    costs = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), student)\n"
+            "    hard = tf.reduce_sum(known * costs) / tf.reduce_sum(known)\n"
+            "    return alpha * said + (1 - alpha) * tf.where(tf.math.is_nan(hard), 0.0, hard)",
             "as in PyTorch",
         ),
         (
