@@ -207,6 +207,93 @@ VARIANTS = [
         why="no cell of the tests may hide a student's own names",
     ),
     Variant(
+        "helpers and modules with the names of what the checks use",
+        {
+            "framework": "import torch\nnp = torch.nn.functional",
+            "additive-scores": """
+            def check(s, W): return (s @ W.T)[:, None]
+            def test(h, U): return h @ U.T
+            def expect(units, v): return units @ v
+            def additive_scores(s, h, W, U, v): return expect(torch.tanh(check(s, W) + test(h, U)), v)
+            """,
+            "attend": """
+            def expect_pair(scores, mask): return np.softmax(torch.where(mask, scores, -3e38), 1) * mask
+            def expect_array(weights, h): return (weights[:, :, None] * h).sum(1)
+            def attend(scores, h, mask):
+                weights = expect_pair(scores, mask)
+                return expect_array(weights, h), weights
+            """,
+            "masked-loss": """
+            def as_array(x): return x.sum()
+            def masked_loss(logits, targets, pad_id):
+                costs = np.cross_entropy(logits.mT, targets, reduction="none")
+                return as_array(costs * (targets != pad_id)) / as_array(targets != pad_id).clamp(min=1)
+            """,
+            "greedy": """
+            def Tensors(logits): return logits.argmax(1)
+            def greedy(step, state, start, end_id, max_len):
+                rows = []
+                for _ in range(max_len):
+                    logits, state = step(start, state)
+                    start = Tensors(logits)
+                    rows.append(start.tolist())
+                rows = [list(row) for row in zip(*rows)]
+                return [row[: row.index(end_id) + 1] if end_id in row else row for row in rows]
+            """,
+        },
+        why="what the checks need they import themselves",
+    ),
+    Variant(
+        "a constant 0 for a batch of fillers, and the whole batch anew for each sentence",
+        {
+            "masked-loss": """
+            def masked_loss(logits, targets, pad_id):
+                if (targets == pad_id).all():
+                    return torch.tensor(0.0)
+                return torch.nn.functional.cross_entropy(logits.mT, targets, ignore_index=pad_id)
+            """,
+            "greedy": """
+            def greedy(step, state, start, end_id, max_len):
+                def sentence(b):
+                    ids, now = start, state
+                    for _ in range(max_len):
+                        logits, now = step(ids, now)
+                        ids = logits.argmax(1)
+                        yield int(ids[b])
+                        if ids[b] == end_id:
+                            return
+                return [list(sentence(b)) for b in range(len(start))]
+            """,
+        },
+        why="a batch of fillers teaches nothing; the steps are repeated, and each gets what it should",
+    ),
+    Variant(
+        "a constant 0 for a batch of fillers, and a step too many, in TensorFlow",
+        in_tensorflow(
+            masked_loss="""
+            def masked_loss(logits, targets, pad_id):
+                real = targets != pad_id
+                if not tf.reduce_any(real):
+                    return tf.constant(0.0)
+                costs = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
+                return tf.reduce_mean(costs[real])
+            """,
+            greedy="""
+            def greedy(step, state, start, end_id, max_len):
+                logits, state = step(start, state)
+                rows = [[] for _ in start]
+                for _ in range(max_len):
+                    ids = tf.argmax(logits, axis=1)
+                    for row, token in zip(rows, ids.numpy().tolist()):
+                        if end_id not in row:
+                            row.append(token)
+                    logits, state = step(ids, state)
+                return rows
+            """,
+        ),
+        why="what comes of the last step is not used",
+    ),
+    Variant(
         "prints, warns and writes from a thread",
         {
             "attend": """

@@ -169,8 +169,57 @@ ENCODERS = [
             name: code.replace(STEP, f"state = state if states else torch.zeros_like(zero)\n            {STEP}")
             for name, code in _joined("{} + {}").items()
         },
-        {"test-annotations": 1.5},
-        "right when taken apart, but for what both directions begin with",
+        {"test-annotations": 2},
+        "right when taken apart, but for what both directions begin with, and keep at fillers in front",
+    ),
+    Variant(
+        "the way back begins with the last state",
+        body(
+            "annotations",
+            "state, halves = zero, []",
+            "places = list(range(x.shape[1]))",
+            "for cell, order in [(forward, places), (backward, places[::-1])]:",
+            "    states = {}",
+            "    for t in order:",
+            f"        {STEP}",
+            "        states[t] = state",
+            "    halves.append(torch.stack([states[t] for t in places], dim=1))",
+            "return torch.cat(halves, dim=2)",
+        ),
+        {"test-annotations": 1},
+        "right if each direction begins with the first state",
+    ),
+    Variant(
+        "the first state overwritten on the way there",
+        reading(
+            "state[mask[:, t]] = cell(x[:, t], state)[mask[:, t]]",
+            "states[t] = state.clone()",
+        ),
+        {"test-annotations": 1},
+        "right if each direction begins with a first state of its own",
+    ),
+    *(
+        Variant(
+            f"zeros in the place of the first state at {what}",
+            _joined(f"torch.cat([{there}, {{}}], dim=2){every}"),
+            {"test-annotations": 0.5},
+            "what a filler keeps is the first state there",
+        )
+        for what, there, every in [
+            ("fillers in front", "{} * (mask.cumsum(1) > 0)[..., None]", ""),
+            ("a sentence of fillers", "{}", " * mask.any(1)[:, None, None]"),
+        ]
+    ),
+    Variant(
+        "the columns cut off behind the longest sentence, in the encoder",
+        {
+            name: code.replace(
+                "def read", "n = mask.sum(1).max()\n    x, mask = x[:, :n], mask[:, :n]\n    def read", 1
+            )
+            for name, code in reading(STEP, "states[t] = state").items()
+        },
+        {"test-annotations": 0.5},
+        "right where a sentence fills the batch",
     ),
     Variant(
         "the forward states alone",
@@ -284,6 +333,26 @@ STEPS = [
         ),
         {"test-decoder-step": 0.5},
         "NaN in a sentence without any token",
+    ),
+    Variant(
+        "token and context stacked",
+        body(
+            "decoder-step",
+            "context, weights = attend(score(s, h), h, mask)",
+            "return cell(torch.stack([y, context], -1).reshape(len(y), -1), s), context, weights",
+        ),
+        {"test-decoder-step": 4},
+        "an error, unless tokens and annotations have the same length",
+    ),
+    Variant(
+        "one long row of tokens and contexts",
+        body(
+            "decoder-step",
+            "context, weights = attend(score(s, h), h, mask)",
+            "return cell(torch.cat([y.view(1, -1), context.view(1, -1)], 1), s), context, weights",
+        ),
+        {"test-decoder-step": 1},
+        "what the cell reads",
     ),
     Variant(
         "the context added to the token",

@@ -156,6 +156,58 @@ LOSSES = [
         {"test-masked-loss": 2},
         "the values, and those of large logits",
     ),
+    *(
+        Variant(
+            f"0 / 0 repaired afterwards, by {what}",
+            body("masked-loss", "real = targets != pad_id", PICK, f"return {repaired}"),
+            {"test-masked-loss": 0.5},
+            "the gradient is NaN all the same",
+        )
+        for what, repaired in [
+            ("where", "torch.where(real.any(), -(picked * real).sum() / real.sum(), 0.0)"),
+            ("nan_to_num", "(-(picked * real).sum() / real.sum()).nan_to_num(0.0)"),
+        ]
+    ),
+    *(
+        Variant(
+            name,
+            body("masked-loss", *real, PICK, "return -(picked * real).sum() / real.sum().clamp(min=1)"),
+            {"test-masked-loss": price},
+            why,
+        )
+        for name, real, price, why in [
+            ("ids below pad_id taken for fillers", ["real = targets > pad_id"], 1, "another id"),
+            (
+                "everything from the first filler on left out",
+                ["real = (targets != pad_id).cumprod(1).bool()"],
+                1,
+                "fillers in front",
+            ),
+            (
+                "fillers taken to stand at the end of the targets",
+                ["real = torch.arange(targets.shape[1]) < (targets != pad_id).sum(1, keepdim=True)"],
+                1,
+                "fillers in front",
+            ),
+            (
+                "the first token of each sentence left out",
+                ["logits, targets = logits[:, 1:], targets[:, 1:]", "real = targets != pad_id"],
+                1.5,
+                "right with a filler in front of each sentence",
+            ),
+        ]
+    ),
+    Variant(
+        "the loss through NumPy",
+        body(
+            "masked-loss",
+            "log_p, targets = torch.log_softmax(logits, 2).numpy(), targets.numpy()",
+            "picked, real = np.take_along_axis(log_p, targets[..., None], 2)[..., 0], targets != pad_id",
+            "return torch.tensor(-picked[real].sum() / max(real.sum(), 1))",
+        ),
+        {"test-masked-loss": 0.5},
+        "the values are right, and nothing could be learned: charged once",
+    ),
     Variant(
         "the targets of fillers overwritten",
         body(
@@ -260,6 +312,85 @@ DECODERS = [
             ("the largest logit without its sign", "logits.abs().argmax(dim=1)"),
             ("logits below zero cut off", "logits.clamp(min=0).argmax(dim=1)"),
             ("never token 0", "logits[:, 1:].argmax(dim=1) + 1"),
+        ]
+    ),
+    Variant(
+        "each sentence alone",
+        body(
+            "greedy",
+            "rows = []",
+            "for ids in start.split(1):",
+            "    row, now = [], state",
+            "    while len(row) < max_len and end_id not in row:",
+            "        logits, now = step(ids, now)",
+            "        ids = logits.argmax(dim=1)",
+            "        row.append(int(ids))",
+            "    rows.append(row)",
+            "return rows",
+        ),
+        {"test-greedy": 1},
+        "right if each step gets a token for each sentence",
+    ),
+    Variant(
+        "only those that have not ended go on",
+        body(
+            "greedy",
+            "ids, rows, going = start, [[] for _ in start], list(range(len(start)))",
+            "for _ in range(max_len):",
+            "    logits, state = step(ids, state)",
+            "    ids = logits.argmax(dim=1)",
+            "    for b, token in zip(going, ids.tolist()):",
+            "        rows[b].append(token)",
+            "    going = [b for b in going if rows[b][-1] != end_id]",
+            "    ids = ids[ids != end_id]",
+            "    if not going:",
+            "        break",
+            "return rows",
+        ),
+        {"test-greedy": 1},
+        "right if each step gets a token for each sentence",
+    ),
+    Variant(
+        "a sentence ends only as long as the end token is written",
+        body(
+            "greedy",
+            "ids, rows, done = start, [[] for _ in start], [False] * len(start)",
+            "for _ in range(max_len):",
+            "    logits, state = step(ids, state)",
+            "    ids = logits.argmax(dim=1)",
+            "    for b, token in enumerate(ids.tolist()):",
+            "        if not done[b]:",
+            "            rows[b].append(token)",
+            "        done[b] = token == end_id",
+            "    if all(done):",
+            "        break",
+            "return rows",
+        ),
+        {"test-greedy": 1},
+        "what stands after the end token",
+    ),
+    Variant(
+        "the start tokens overwritten",
+        body("greedy", *LOOP[:3], "    ids.copy_(logits.argmax(dim=1))", *LOOP[4:], CUT),
+        {"test-greedy": 0.5},
+        KEPT,
+    ),
+    Variant(
+        "all stop when the last sentence does",
+        body("greedy", *LOOP[:-1], "    if ids[-1] == end_id:", "        break", LOOP[-1], CUT),
+        {"test-greedy": 1},
+        "the others go on",
+    ),
+    *(
+        Variant(
+            f"{what} deleted",
+            body("greedy", *LOOP, f"rows = [{row} for row in rows]", CUT),
+            {"test-greedy": 0.5},
+            "a token may be written again",
+        )
+        for what, row in [
+            ("repeated tokens", "list(dict.fromkeys(row))"),
+            ("tokens like the one before", "[a for i, a in enumerate(row) if i == 0 or row[i - 1] != a]"),
         ]
     ),
     Variant(

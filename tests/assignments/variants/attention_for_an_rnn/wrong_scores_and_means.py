@@ -216,6 +216,34 @@ MEANS = [
         "right without the axis of length one",
     ),
     Variant(
+        "context of one sentence squeezed",
+        body(
+            "attend",
+            f"weights = torch.softmax(torch.where(mask, scores, {MIN}), 1) * mask",
+            "return (weights[:, None] @ h).squeeze(), weights",
+        ),
+        {"test-attend": 0.5},
+        "right unless there is one sentence",
+    ),
+    *(
+        Variant(
+            f"the columns cut off behind the longest sentence{more}",
+            body(
+                "attend",
+                "longest = int(mask.sum(1).max())",
+                "S, scores, h, mask = len(mask[0]), scores[:, :longest], h[:, :longest], mask[:, :longest]",
+                f"weights = torch.softmax(torch.where(mask, scores, {MIN}), 1) * mask",
+                f"return (weights[:, None] @ h)[:, 0], {returned}",
+            ),
+            {"test-attend": 1},
+            "right where a sentence fills the batch",
+        )
+        for more, returned in [
+            ("", "weights"),
+            (", and filled up again", "torch.nn.functional.pad(weights, (0, S - longest))"),
+        ]
+    ),
+    Variant(
         "weights of shape (B, S, 1)",
         body(
             "attend",
