@@ -945,10 +945,10 @@ def bert_family() -> Diagram:
 def decoder_alone() -> Diagram:
     d = Diagram(
         520, 470,
-        "A decoder alone. Tokens with their positions go up through layers of masked self-attention and feed-forward "
-        "networks; the mask hides what comes later. The token table, used again, turns each vector into logits for the "
-        "next token. In training every position is compared with the token that follows it. In generation the last "
-        "position's token is chosen, becomes the next input, and a cache keeps keys and values of those before.",
+        "A decoder alone. Tokens with positions go up through layers of masked self-attention and feed-forward "
+        "networks to logits for the next token, by the token table used again. In training each position is compared "
+        "with the token that follows. In generation the last position's token becomes the next input; a cache keeps "
+        "earlier keys and values.",
     )  # fmt: skip
     words, nexts = ("the", "cat", "sat", "on"), ("cat", "sat", "on", "?")
     left, step, wide = 96, 68, 60
@@ -957,7 +957,7 @@ def decoder_alone() -> Diagram:
     d.text(4, 452, "input", 13, anchor="start", muted=True)
     d.text(4, 30, "says next", 13, anchor="start", muted=True)
     table = d.box(left, 378, right - left, 40, "token + position", "tables (V, d) and (T, d)", learned=True)
-    d.box(left - 8, 150, right - left + 16, 190, dashed=True)
+    d.curve(f"M {left - 8} 150 H {right + 8} V 340 H {left - 8} Z", dashed=True, width=1.3)
     d.text(4, 248, "n layers", 13, anchor="start", muted=True)
     inner = right - left - 16
     attend = d.box(left + 8, 274, inner, 54, "masked self-attention", "H heads", colour="query", learned=True)
