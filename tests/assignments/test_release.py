@@ -10,7 +10,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from course_lib.grading import release
-from tests.support.course import ASSIGNMENT, ROOT
+from tests.support.course import ASSIGNMENT, ROOT, Course
 
 ANSWER, HIDDEN, TEXT = 'return "softmax" * 2', "assert double(21) == 42", "Because the variance grows."
 
@@ -121,6 +121,13 @@ def test_where_nothing_can_be_proven_it_says_so(course, capsys, spoil, why):
     assert why in capsys.readouterr().err
 
 
-def test_every_assignment_of_the_course_is_released_without_its_answers(generated):
-    shutil.copy(ROOT / "assignments" / release.GENERIC, generated.root)
-    assert release.prove(generated.root, ASSIGNMENT) > 300
+@pytest.mark.parametrize("assignment", sorted(path.name for path in (ROOT / "assignments" / "source").iterdir()))
+def test_every_assignment_of_the_course_is_released_without_its_answers(generated, tmp_path, assignment):
+    if assignment == ASSIGNMENT:
+        root = generated.root
+    else:
+        made = Course(tmp_path)
+        made.nbgrader("generate_assignment", assignment)
+        root = made.root
+    shutil.copy(ROOT / "assignments" / release.GENERIC, root)
+    assert release.prove(root, assignment) > 300
