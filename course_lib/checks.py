@@ -108,6 +108,41 @@ def check_causal(n_queries: int, n_keys: int) -> None:
         raise ValueError(f"a causal mask needs at least as many keys as queries, got T={n_queries}, S={n_keys}")
 
 
+def check_window(window, global_positions, n_queries: int | None = None, n_keys: int | None = None) -> None:
+    """Raise ValueError unless window and positions are whole numbers from 0 on, with a key for each query."""
+    check_count("window", window, least=0)
+    for position in global_positions:
+        check_count("a global position", position, least=0)
+    if n_queries is not None and n_keys is not None and n_keys < n_queries:
+        raise ValueError(
+            "a window lies around each query's place among the keys, which needs at least as many keys as queries; "
+            f"got T={n_queries}, S={n_keys}"
+        )
+
+
+def check_linear(mask, bias, dropout, scale) -> None:
+    """Raise ValueError for what linear attention cannot do, as it forms no scores and no weights."""
+    given = {"bias": bias is not None, "scale": scale is not None, "dropout": dropout > 0}
+    if any(given.values()):
+        names = ", ".join(name for name, is_given in given.items() if is_given)
+        raise ValueError(f"linear attention forms no scores and no weights, so it takes no {names}")
+    if mask is not None and mask.shape[-2] != 1:
+        raise ValueError(
+            "linear attention hides a key from every query or from none: give a mask of (..., 1, S), such as "
+            f"`padding_mask(ids)`, and `causal=True` for the future; got {_show(tuple(mask.shape))}"
+        )
+
+
+def check_linear_step(q_shape, k_shape, v_shape, state_shape=None) -> None:
+    """Raise ValueError unless there is a query for each key, and a state, if any, is (..., d_k, d_v + 1)."""
+    q, k, v = tuple(q_shape), tuple(k_shape), tuple(v_shape)
+    if not _same(q[-2], k[-2]):
+        raise ValueError(f"a step takes a query for each key; got {_show_all(q, k, v)}")
+    expected = (*k[:-2], k[-1], v[-1] + 1)
+    if state_shape is not None and not _same_shape(tuple(state_shape), expected):
+        raise ValueError(f"the state of these keys has the shape {_show(expected)}; got {_show(tuple(state_shape))}")
+
+
 def check_dropout(dropout: float) -> None:
     """Raise ValueError unless `dropout` is a probability in [0, 1)."""
     if not 0.0 <= dropout < 1.0:
@@ -305,6 +340,10 @@ def _check_broadcast(name, shape, scores_shape):
     padded = (1,) * (len(scores) - len(shape)) + shape
     if len(shape) > len(scores) or not all(n == 1 or _same(n, s) for n, s in zip(padded, scores, strict=True)):
         raise ValueError(f"a {name} of shape {_show(shape)} does not broadcast to the scores {_show(scores)}")
+
+
+def _same_shape(a, b) -> bool:
+    return len(a) == len(b) and all(map(_same, a, b))
 
 
 def _same(a, b) -> bool:

@@ -3,12 +3,12 @@
 Every mask broadcasts to (B, H, T, S): batch, heads, queries, keys. PyTorch's own `nn.MultiheadAttention`
 uses the opposite sign (True = hidden), so convert with `~` at that border and nowhere else.
 
-These are the functions for NumPy; `course_lib.torch` and `course_lib.tensorflow` have the first two for their tensors.
+These are the functions for NumPy; `course_lib.torch` and `course_lib.tensorflow` have them for their tensors.
 """
 
 import numpy as np
 
-from course_lib.checks import check_causal
+from course_lib.checks import check_causal, check_window
 
 
 def padding_mask(ids, pad_id: int = 0):
@@ -56,6 +56,34 @@ def causal_mask(n_queries: int, n_keys: int | None = None) -> np.ndarray:
     t = np.arange(n_keys - n_queries, n_keys)[:, None]
     s = np.arange(n_keys)[None, :]
     return (s <= t)[None, None]
+
+
+def window_mask(window: int, n_queries: int, n_keys: int | None = None, global_positions=()) -> np.ndarray:
+    """Hide what is far away: query t may attend to key s when they are `window` tokens apart at most.
+
+    A global position attends to every key, and every query to it. With `causal_mask`, the window reaches back alone.
+    When there are more keys than queries, the queries are the last ones, as in `causal_mask`.
+    Source: Beltagy et al. 2020, section 3.1, whose window size w counts both sides, w = 2 `window`.
+
+    Parameters
+    ----------
+    window : how many tokens a query sees on each side, beside its own
+    n_queries, n_keys : lengths T and S; S defaults to T
+    global_positions : places among the keys, from 0 on; those that there are not do nothing
+
+    Returns
+    -------
+    Boolean NumPy array, shape (1, 1, T, S).
+
+    Raises
+    ------
+    ValueError : fewer keys than queries, a window or a position that is no whole number from 0 on.
+    """
+    n_keys = n_queries if n_keys is None else n_keys
+    check_window(window, global_positions, n_queries, n_keys)
+    t = np.arange(n_keys - n_queries, n_keys)[:, None]
+    s = np.arange(n_keys)[None, :]
+    return ((abs(s - t) <= window) | np.isin(s, global_positions) | np.isin(t, global_positions))[None, None]
 
 
 def real_tokens(mask, shape):

@@ -4,10 +4,13 @@ from course_lib.numpy.alignment import AdditiveScore, DotScore, GeneralScore, we
 from course_lib.numpy.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.numpy.decoder import Decoder, DecoderLayer
 from course_lib.numpy.decoding import NextLogits
+from course_lib.numpy.efficient.blockwise import blockwise, blockwise_attention
+from course_lib.numpy.efficient.linear import linear_attention, linear_attention_step
+from course_lib.numpy.efficient.windowed import windowed
 from course_lib.numpy.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.numpy.layers import mean_pool
 from course_lib.numpy.losses import cross_entropy
-from course_lib.numpy.masks import causal_mask, padding_mask
+from course_lib.numpy.masks import causal_mask, padding_mask, window_mask
 from course_lib.numpy.models.albert import (
     AlbertForMaskedLM,
     AlbertForQuestionAnswering,
@@ -89,11 +92,15 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "attention",
+    "blockwise",
+    "blockwise_attention",
     "causal_mask",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
+    "linear_attention",
+    "linear_attention_step",
     "load_translator",
     "mean_pool",
     "padding_mask",
@@ -105,4 +112,6 @@ __all__ = [
     "softmax",
     "unrolled",
     "weighted_mean",
+    "window_mask",
+    "windowed",
 ]

@@ -24,10 +24,13 @@ from course_lib.tensorflow.alignment import AdditiveScore, DotScore, GeneralScor
 from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.tensorflow.decoder import Decoder, DecoderLayer
 from course_lib.tensorflow.decoding import NextLogits
+from course_lib.tensorflow.efficient.blockwise import blockwise, blockwise_attention
+from course_lib.tensorflow.efficient.linear import linear_attention, linear_attention_step
+from course_lib.tensorflow.efficient.windowed import windowed
 from course_lib.tensorflow.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.tensorflow.layers import mean_pool
 from course_lib.tensorflow.losses import cross_entropy
-from course_lib.tensorflow.masks import causal_mask, padding_mask
+from course_lib.tensorflow.masks import causal_mask, padding_mask, window_mask
 from course_lib.tensorflow.models.albert import (
     AlbertForMaskedLM,
     AlbertForQuestionAnswering,
@@ -109,11 +112,15 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "attention",
+    "blockwise",
+    "blockwise_attention",
     "causal_mask",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
+    "linear_attention",
+    "linear_attention_step",
     "load_translator",
     "mean_pool",
     "padding_mask",
@@ -125,4 +132,6 @@ __all__ = [
     "softmax",
     "unrolled",
     "weighted_mean",
+    "window_mask",
+    "windowed",
 ]

@@ -223,10 +223,21 @@ def at_least_float32(x):
 
 def drop(weights, dropout):
     """Zeros with probability `dropout`, the rest divided by 1 - dropout: what PyTorch calls `F.dropout`."""
-    # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach.
-    # One generator of Keras's serves all functions, and each thread has its own: no strategy's replica may make one
+    # keras.random, whose generator is a variable that a checkpoint can keep; tf.nn.dropout's is out of reach
     if dropout == 0.0:
         return weights
+    make_generator()
+    return keras.random.dropout(weights, dropout)
+
+
+def random_seed():
+    """Two whole numbers, as functions take them that draw the same again from the same seed."""
+    make_generator()
+    return keras.random.randint((2,), 0, 2**30, dtype="int32")
+
+
+def make_generator() -> None:
+    """Let Keras make the generator that its functions draw from, where it has none yet."""
+    # One generator of Keras's serves all functions, and each thread has its own: no strategy's replica may make one
     with tf.init_scope():  # else a `fit` that fails while it is traced leaves all models a generator without a seed
         global_seed_generator()
-    return keras.random.dropout(weights, dropout)

@@ -45,12 +45,33 @@ def causal_mask(n_queries: int, n_keys: int | None = None):
     ------
     ValueError : fewer keys than queries.
     """
-    if tf.is_symbolic_tensor(n_queries) or tf.is_symbolic_tensor(n_keys):
-        raise TypeError(
-            "causal_mask takes lengths that are known, as x.shape[1] where it is not None; for others compare "
-            "positions inside of the compiled function: t = tf.range(tf.shape(x)[1]); mask = t <= t[:, None]"
-        )
+    check_known("causal_mask", n_queries, n_keys)
     return tf.constant(masks.causal_mask(n_queries, n_keys))
+
+
+def window_mask(window: int, n_queries: int, n_keys: int | None = None, global_positions=()):
+    """Hide what is far away: query t may attend to key s when they are `window` tokens apart at most.
+
+    A global position attends to every key, and every query to it. With `causal_mask`, the window reaches back alone.
+    When there are more keys than queries, the queries are the last ones, as in `causal_mask`.
+    Source: Beltagy et al. 2020, section 3.1, whose window size w counts both sides, w = 2 `window`.
+
+    Parameters
+    ----------
+    window : how many tokens a query sees on each side, beside its own
+    n_queries, n_keys : lengths T and S; S defaults to T
+    global_positions : places among the keys, from 0 on; those that there are not do nothing
+
+    Returns
+    -------
+    Boolean, shape (1, 1, T, S).
+
+    Raises
+    ------
+    ValueError : fewer keys than queries, a window or a position that is no whole number from 0 on.
+    """
+    check_known("window_mask", n_queries, n_keys)
+    return tf.constant(masks.window_mask(window, n_queries, n_keys, global_positions))
 
 
 def real_tokens(mask, shape):
@@ -70,6 +91,15 @@ def real_tokens(mask, shape):
     mask = tf.convert_to_tensor(mask)
     mask = mask[(None,) * (4 - mask.shape.rank)] if mask.shape.rank < 4 else mask
     return tf.broadcast_to(tf.reduce_any(mask, axis=(1, 2)), shape)
+
+
+def check_known(name: str, n_queries, n_keys) -> None:
+    """Raise TypeError for lengths that are not known while a function is traced, with what to do."""
+    if tf.is_symbolic_tensor(n_queries) or tf.is_symbolic_tensor(n_keys):
+        raise TypeError(
+            f"{name} takes lengths that are known, as x.shape[1] where it is not None; for others compare "
+            "positions inside of the compiled function: t = tf.range(tf.shape(x)[1]); mask = t <= t[:, None]"
+        )
 
 
 def check_one_length(name: str, ids) -> None:

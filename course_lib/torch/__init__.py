@@ -16,10 +16,13 @@ from course_lib.torch.alignment import AdditiveScore, DotScore, GeneralScore, we
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.torch.decoder import Decoder, DecoderLayer
 from course_lib.torch.decoding import NextLogits
+from course_lib.torch.efficient.blockwise import blockwise, blockwise_attention
+from course_lib.torch.efficient.linear import linear_attention, linear_attention_step
+from course_lib.torch.efficient.windowed import windowed
 from course_lib.torch.encoder import Encoder, EncoderLayer, FeedForward
 from course_lib.torch.layers import mean_pool
 from course_lib.torch.losses import cross_entropy
-from course_lib.torch.masks import causal_mask, padding_mask
+from course_lib.torch.masks import causal_mask, padding_mask, window_mask
 from course_lib.torch.models.albert import (
     AlbertForMaskedLM,
     AlbertForQuestionAnswering,
@@ -104,11 +107,15 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "attention",
+    "blockwise",
+    "blockwise_attention",
     "causal_mask",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
+    "linear_attention",
+    "linear_attention_step",
     "load_translator",
     "mean_pool",
     "padding_mask",
@@ -120,4 +127,6 @@ __all__ = [
     "softmax",
     "unrolled",
     "weighted_mean",
+    "window_mask",
+    "windowed",
 ]

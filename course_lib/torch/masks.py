@@ -3,7 +3,7 @@
 import torch
 
 from course_lib import masks
-from course_lib.checks import check_causal
+from course_lib.checks import check_causal, check_window
 from course_lib.torch.layers import tensor_of
 
 
@@ -49,6 +49,35 @@ def causal_mask(n_queries: int, n_keys: int | None = None):
     t = torch.arange(n_keys - n_queries, n_keys)[:, None]
     s = torch.arange(n_keys)[None, :]
     return (s <= t)[None, None]
+
+
+def window_mask(window: int, n_queries: int, n_keys: int | None = None, global_positions=()):
+    """Hide what is far away: query t may attend to key s when they are `window` tokens apart at most.
+
+    A global position attends to every key, and every query to it. With `causal_mask`, the window reaches back alone.
+    When there are more keys than queries, the queries are the last ones, as in `causal_mask`.
+    Source: Beltagy et al. 2020, section 3.1, whose window size w counts both sides, w = 2 `window`.
+
+    Parameters
+    ----------
+    window : how many tokens a query sees on each side, beside its own
+    n_queries, n_keys : lengths T and S; S defaults to T
+    global_positions : places among the keys, from 0 on; those that there are not do nothing
+
+    Returns
+    -------
+    Boolean tensor on PyTorch's default device, shape (1, 1, T, S); for ids elsewhere, `.to(ids.device)`.
+
+    Raises
+    ------
+    ValueError : fewer keys than queries, a window or a position that is no whole number from 0 on.
+    """
+    n_keys = n_queries if n_keys is None else n_keys
+    check_window(window, global_positions, n_queries, n_keys)
+    t = torch.arange(n_keys - n_queries, n_keys)[:, None]
+    s = torch.arange(n_keys)[None, :]
+    everywhere = torch.tensor(list(global_positions), dtype=t.dtype)
+    return (((s - t).abs() <= window) | torch.isin(s, everywhere) | torch.isin(t, everywhere))[None, None]
 
 
 def real_tokens(mask, shape):

@@ -1,0 +1,1 @@
+"""Attention for long inputs in NumPy: exact by blocks, of a window, and linear."""
