@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import compare
 import grading
+import long_inputs
 import run
 from figures import Figure, Subject, all_figures, attention_figures, bert_figures, rnn_figures, translator_figures
 from problems import attention_flops, rnn_flops
@@ -121,3 +122,18 @@ def test_the_processor_time_of_grading_is_that_of_its_kernels_too(tmp_path):
     assert 0.5 < grading.run(tmp_path, dict(os.environ), [command]) < 5
     with pytest.raises(RuntimeError, match="ended with 3:\nwhy"):
         grading.run(tmp_path, dict(os.environ), [[sys.executable, "-c", "print('why'); raise SystemExit(3)"]])
+
+
+@pytest.mark.parametrize("arm", list(long_inputs.ARMS))
+def test_every_arm_of_long_inputs_runs(arm):
+    sizes = {"n_heads": 2, "d_head": 4, "window": 3}
+    for task in ("forward", "train"):
+        found = long_inputs.measured("torch", arm, 9, task, 2, sizes)
+        assert 0 < found["seconds"] < 60 and found["bytes"] >= 0
+
+
+def test_the_table_of_long_inputs_leaves_out_what_would_not_fit(capsys):
+    command = ["--lengths", "16", "--arms", "formula", "linear", "--calls", "1", "--memory", "1e-6"]
+    assert long_inputs.main(command) == 0
+    row = capsys.readouterr().out.splitlines()[-1]
+    assert row.split()[0] == "16" and "would not fit" in row and "MiB" in row

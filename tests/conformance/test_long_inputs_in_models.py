@@ -1,7 +1,6 @@
 """Attention for long inputs as a model's attention function: cached, padded, copied, compiled, in half precision."""
 
 import copy
-import importlib
 import pickle
 
 import numpy as np
@@ -154,32 +153,34 @@ def test_dropout_by_blocks_in_a_compiled_function_of_pytorch():
 
 @every_function
 def test_a_graph_of_tensorflow_for_any_batch_and_length(rng, name):
-    """Traced once, with gradients, for lengths that are not known; then by XLA."""
+    """Traced once, with gradients, for lengths that are not known; by blocks, where loops are inside, also by XLA."""
     import tensorflow as tf
 
     function, traces = MAKE[name](TENSORFLOW.lib), []
 
-    def both(q, k, v, mask):
+    def both(mask, *floats):
         traces.append(1)
         with tf.GradientTape() as tape:
-            tape.watch((q, k, v))
-            output = function(q, k, v, mask, causal=True).output
-        return output, *tape.gradient(output, (q, k, v))
+            tape.watch(floats)
+            q, k, v, *bias = floats
+            output = function(q, k, v, mask, *bias, causal=True).output
+        return output, *tape.gradient(output, floats)
 
-    shapes = [(None, 4, None, 6), (None, 2, None, 6), (None, 2, None, 3), (None, 1, 1, None)]
-    specs = [tf.TensorSpec(shape, tf.bool if i == 3 else tf.float32) for i, shape in enumerate(shapes)]
+    shapes = [(None, 1, 1, None), (None, 2, None, 6), (None, 1, None, 6), (None, 1, None, 3), (1, 2, None, None)]
+    shapes = shapes[:4] if name == "linear" else shapes
+    specs = [tf.TensorSpec(shape, tf.float32 if i else tf.bool) for i, shape in enumerate(shapes)]
     graph = tf.function(both, input_signature=specs, autograph=False)
-    inputs = []
-    for n_rows, n in ((2, 8), (1, 5)):
-        arrays = [rng.normal(size=(n_rows, h, n, d)) for h, d in ((4, 6), (2, 6), (2, 3))]
-        inputs = [TENSORFLOW.tensor(x) for x in (*arrays, rng.random((n_rows, 1, 1, n)) < 0.7)]
-        for found, expected in zip(graph(*inputs), both(*inputs), strict=True):
-            assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    for n_rows, n in ((2, 5), (1, 4)):
+        sizes = [(n_rows, 2, n, 6), (n_rows, 1, n, 6), (n_rows, 1, n, 3), (1, 2, n, n)][: len(shapes) - 1]
+        inputs = [rng.random((n_rows, 1, 1, n)) < 0.7, *(rng.normal(size=size) for size in sizes)]
+        inputs = [TENSORFLOW.tensor(x) for x in inputs]
+        expected = both(*inputs)
+        for ours, theirs in zip(graph(*inputs), expected, strict=True):
+            assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
     assert len(traces) == 3  # one graph, and two calls without one
-    for found, expected in zip(
-        tf.function(both, jit_compile=True, autograph=False)(*inputs), both(*inputs), strict=True
-    ):
-        assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    if name == "blockwise":
+        for ours, theirs in zip(tf.function(both, jit_compile=True, autograph=False)(*inputs), expected, strict=True):
+            assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("library", [NUMPY.lib, TORCH.lib], ids=["numpy", "torch"])
@@ -201,14 +202,3 @@ def test_functions_are_saved_by_keras_with_their_settings(rng):
         other = type(layer).from_config(json.loads(json.dumps(layer.get_config())))
         other.set_weights(layer.get_weights())
         assert_allclose(other(x, x, x).output, layer(x, x, x).output)
-
-
-def test_autograph_can_read_what_a_compiled_call_runs(recwarn):
-    import tensorflow as tf
-
-    for name in MAKE:
-        module = importlib.import_module(f"course_lib.tensorflow.efficient.{name}")
-        assert module.__doc__
-        x = tf.zeros((1, 5, 4))
-        tf.function(lambda x, name=name: MAKE[name](TENSORFLOW.lib)(x, x, x, causal=True).output)(x)
-    assert not [str(w.message) for w in recwarn if "AutoGraph" in str(w.message)]

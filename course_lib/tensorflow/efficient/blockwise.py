@@ -98,29 +98,29 @@ class _Grid:
         x = _cut(tf.linalg.matrix_transpose(x), 1 if x.shape[-1] == 1 else self.n_columns)  # (j, i, ..., columns, rows)
         return tf.linalg.matrix_transpose(tf.experimental.numpy.swapaxes(x, 0, 1))
 
-    def block(self, x, i, j):
-        """Of what `cut` returned the part that belongs to a block."""
-        return x[0 if x.shape[0] == 1 else i][0 if x.shape[1] == 1 else j]
+    def block(self, whole, cut, i, j):
+        """Of a mask or a bias, and of what `cut` made of it, the part that belongs to a block."""
+        return cut[0 if whole.shape[-2] == 1 else i][0 if whole.shape[-1] == 1 else j]
 
     def is_seen(self, i, j):
         """Whether any query of a block may see any key of it."""
         seen = tf.constant(True)
         if self.tiles.causal:
             seen = j * self.n_columns < self.n_keys - self.n_queries + (i + 1) * self.n_rows
-        return seen if self.mask is None else seen & tf.reduce_any(self.block(self.mask, i, j))
+        return seen if self.mask is None else seen & tf.reduce_any(self.block(self.tiles.mask, self.mask, i, j))
 
     def scores(self, i, j):
         """scale q k^T + bias of one block, minus infinity where hidden."""
         q = self.q[i]
         scores = self.tiles.scale * tf.matmul(q, for_every_head(self.k[j], q), transpose_b=True)  # (..., rows, columns)
         if self.bias is not None:
-            scores += self.block(self.bias, i, j)
+            scores += self.block(self.tiles.bias, self.bias, i, j)
         t, s = i * self.n_rows + tf.range(self.n_rows)[:, None], j * self.n_columns + tf.range(self.n_columns)
         seen = s < self.n_keys
         if self.tiles.causal:
             seen &= s <= self.n_keys - self.n_queries + t
         if self.mask is not None:
-            seen &= self.block(self.mask, i, j)
+            seen &= self.block(self.tiles.mask, self.mask, i, j)
         return tf.where(seen, scores, tf.constant(-math.inf, scores.dtype))
 
     def kept(self, weights, i, j):
@@ -189,12 +189,12 @@ def backward(d_context, q, k, v, context, top, total, tiles):
     grid = _Grid(q, k, v, tiles)
     # the gradient of softmax needs the sum over s of w_ts dL/dw_ts, which is this product (appendix B.2)
     row_sums = tf.reduce_sum(d_context * context, axis=-1, keepdims=True)
-    total = tf.where(total > 0, total, 1)
     row_sums, top, total, d_context = (_cut(x, grid.n_rows) for x in (row_sums, top, total, d_context))
+    total = tf.where(total > 0, total, 1)
 
     def slopes(i, j):
         """The weights of a block after dropout, and the gradient by its scores."""
-        weights = tf.exp(grid.scores(i, j) - top[i]) / tf.where(total[i] > 0, total[i], 1)
+        weights = tf.exp(grid.scores(i, j) - top[i]) / total[i]
         kept = grid.kept(weights, i, j)
         d_weights = tf.matmul(d_context[i], for_every_head(grid.v[j], q), transpose_b=True) * kept
         return weights * kept, weights * (d_weights - row_sums[i])
@@ -209,8 +209,8 @@ def backward(d_context, q, k, v, context, top, total, tiles):
         return _loop(grid.across, step, (0, tf.zeros_like(grid.q[i])))[1]
 
     def of_keys(j):
-        of_each = grid.bias is not None and grid.bias.shape[0] != 1  # whether the bias has a row for each query
-        no_bias = tf.zeros((), q.dtype) if grid.bias is None else tf.zeros_like(grid.block(grid.bias, 0, j))
+        of_each = grid.bias is not None and tiles.bias.shape[-2] != 1  # whether the bias has a row for each query
+        no_bias = tf.zeros((), q.dtype) if grid.bias is None else tf.zeros_like(grid.block(tiles.bias, grid.bias, 0, j))
 
         def step(i, d_k, d_v, d_bias):
             def seen():
