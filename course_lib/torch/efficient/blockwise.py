@@ -17,7 +17,8 @@ from course_lib.torch.layers import at_least_float32, values_of
 def blockwise_attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False):
     """The numbers of `attention` without the (T, S) scores: they are formed and forgotten a block at a time.
 
-    Sums are made in float32 at least. A compiled or exported program has the lengths of its example.
+    Sums are made in float32 at least, unless autocast decides otherwise. A compiled or exported program has the lengths
+    of its example.
 
     Parameters, errors and output as for `attention`; the weights are None.
     """

@@ -20,8 +20,8 @@ def feature_map(x):
 def linear_attention(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False):
     """phi(q) (phi(k)^T v) / phi(q) (phi(k)^T 1): a weighted mean of the values in time and memory linear in T and S.
 
-    The numbers are not those of `attention`, its conventions are. Sums are made in float32 at least. An exported
-    program has the lengths of its example.
+    The numbers are not those of `attention`, its conventions are. Sums are made in float32 at least, unless autocast
+    decides otherwise. An exported program has the lengths of its example.
 
     Parameters
     ----------
