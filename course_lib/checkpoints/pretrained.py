@@ -24,6 +24,7 @@ _SIZES = (
     "source_vocab",
 )
 _SIZES += ("target_vocab", "d_hidden", "cell", "score", "order")
+_SIZES += ("n_decoder_layers", "d_head", "n_buckets", "gated")
 
 
 class Family(NamedTuple):
@@ -41,6 +42,11 @@ class Family(NamedTuple):
     of_another_task: Mapping[str, str] = {}  # a part -> the one that, where a checkpoint lacks the first, is of another
     encoder: str | None = None  # the class without a head, which opens a checkpoint with any
     classes: tuple[str, ...] = ()  # those of `transformers` that are ours, too
+    by_config: Callable[[Any], Mapping[str, Any]] | None = None  # configuration -> those of these that depend on it
+
+    def of(self, config) -> "Family":
+        """The family with what depends on a configuration."""
+        return self if self.by_config is None else self._replace(**self.by_config(config))
 
 
 class Pretrained:
@@ -82,6 +88,7 @@ class Pretrained:
         settings, state = read_checkpoint(folder)
         saved = read_settings(family, settings, folder, cls.architecture)
         config = _changed(saved, changes)
+        family = family.of(config)
         model = cls(config) if attention is None else cls(config, attention=attention)
         # a model with a head keeps the encoder under a prefix; the checkpoint's names come without it
         prefix, our_prefix = ("", "") if family.names is None else (family.names.prefix, family.names.our_prefix)
@@ -114,7 +121,7 @@ class Pretrained:
         -------
         The folder, made when it did not exist.
         """
-        family, state = self.family, self._get_state()
+        family, state = self.family.of(self.config), self._get_state()
         if family.names is not None:
             state = family.names.theirs(state, headed=self.architecture != family.encoder)
         return write_checkpoint(folder, family.write_config(self.config, self.architecture), state)

@@ -36,6 +36,7 @@ class BlockConfig:
     linear_bias: bool = True  # whether the linear layers add a bias
     gated: bool = False  # feed-forward with a gate, activation(x W1) * (x V) (Shazeer 2020)
     rotary_base: float | None = None  # of rotary positions in self-attention, 10000 in Su et al. 2021; None: none
+    feed_forward_dropout: float = 0.0  # of what feed-forward has between its matrices (Raffel et al. 2020, section 2.1)
 
     @property
     def for_attention(self) -> dict:
@@ -60,13 +61,14 @@ class BlockConfig:
             "activation": self.activation,
             "gated": self.gated,
             "linear_bias": self.linear_bias,
+            "dropout": self.feed_forward_dropout,
         }
 
     def __post_init__(self):
         make_plain(self)
         check_sizes(self, "d_model", "n_heads", "d_ff")
         check_sizes(self, *(name for name in ("n_kv_heads", "d_head") if getattr(self, name) is not None))
-        check_dropouts(self, "dropout", "attention_dropout")
+        check_dropouts(self, "dropout", "attention_dropout", "feed_forward_dropout")
         check_norm_eps(self.norm_eps)
         check_switches(self, "pre_norm", "linear_bias", "gated")
         check_choice("activation", self.activation, ACTIVATIONS)

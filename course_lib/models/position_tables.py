@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from course_lib.checks import check_even, check_positive
+from course_lib.checks import check_count, check_even, check_positive
 
 
 def sinusoidal_table(max_len: int, d_model: int) -> np.ndarray:
@@ -61,6 +61,44 @@ def harmonics(n_harmonics: int, longest: float) -> np.ndarray:
     check_positive("n_harmonics", n_harmonics)
     check_positive("longest", longest)
     return 2 * np.pi * np.arange(1, n_harmonics + 1) / longest
+
+
+def relative_buckets(n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True) -> np.ndarray:
+    """The bucket of each distance, position of the key less that of the query, from -max_distance to max_distance.
+
+    Half of the buckets hold one distance each, the other half ranges that grow logarithmically; what lies further than
+    max_distance shares the bucket of max_distance (Raffel et al. 2020, section 2.1). Bidirectional, the keys before a
+    query and those after it have half of the buckets each; else the keys after it have that of the query itself.
+
+    Returns
+    -------
+    int64 array, shape (2 max_distance + 1,), of numbers from 0 to n_buckets - 1.
+
+    Raises
+    ------
+    ValueError : fewer than two buckets for a direction, or a max_distance within the distances that have their own.
+    """
+    check_buckets(n_buckets, max_distance, bidirectional)
+    distances = np.arange(-max_distance, max_distance + 1)
+    n = n_buckets // 2 if bidirectional else n_buckets  # of one direction
+    n_exact = n // 2
+    ahead = np.where(distances > 0, n, 0) if bidirectional else 0
+    far = np.abs(distances) if bidirectional else np.maximum(-distances, 0)
+    ratio = np.log(np.maximum(far, n_exact) / n_exact) / np.log(max_distance / n_exact)
+    grown = n_exact + np.floor(ratio * (n - n_exact) + 1e-9).astype(np.int64)  # what is whole stays so when rounded
+    return ahead + np.where(far < n_exact, far, np.minimum(grown, n - 1))
+
+
+def check_buckets(n_buckets: int, max_distance: int, bidirectional: bool = True) -> None:
+    """Raise ValueError unless there are buckets for near distances and for far ones, up to max_distance."""
+    check_count("n_buckets", n_buckets, 4 if bidirectional else 2)
+    n_exact = n_buckets // 4 if bidirectional else n_buckets // 2
+    check_count("max_distance", max_distance, 1)
+    if max_distance <= n_exact:
+        raise ValueError(
+            f"max_distance must be {n_exact + 1} or more, as each of the first {n_exact} distances has a bucket of its "
+            f"own with n_buckets={n_buckets}; got {max_distance}"
+        )
 
 
 def made_by(maker, *arguments):

@@ -42,8 +42,16 @@ from course_lib.numpy.models.roberta import (
     RobertaModel,
 )
 from course_lib.numpy.models.seq2seq import Seq2Seq
+from course_lib.numpy.models.t5 import T5
 from course_lib.numpy.models.transformer import Transformer, load_translator
-from course_lib.numpy.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
+from course_lib.numpy.positions import (
+    LearnedPositions,
+    RelativePositions,
+    SinusoidalPositions,
+    TimeModulation,
+    rotary,
+    rotate,
+)
 from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, run_fused, run_unrolled
 from course_lib.numpy.state import get_state, set_state
 
@@ -82,6 +90,7 @@ __all__ = [
     "NextLogits",
     "RNN",
     "RNNCell",
+    "RelativePositions",
     "RobertaForMaskedLM",
     "RobertaForQuestionAnswering",
     "RobertaForSequenceClassification",
@@ -89,6 +98,7 @@ __all__ = [
     "RobertaModel",
     "Seq2Seq",
     "SinusoidalPositions",
+    "T5",
     "TimeModulation",
     "Transformer",
     "attention",

@@ -1,6 +1,6 @@
 """The encoder of the Transformer (Vaswani et al. 2017, sections 3.1 and 3.3)."""
 
-from course_lib.checks import check_choice, check_features
+from course_lib.checks import check_choice, check_dropout, check_features
 from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.numpy.attention import MultiHeadAttention, attention
 from course_lib.numpy.layers import ACTIVATIONS, NORMS, Linear, Module
@@ -16,16 +16,24 @@ class FeedForward(Module):
     activation : "relu" (the paper), "gelu" (BERT), "gelu_new" (ALBERT) or "silu"
     gated : multiply what is between by x V + c, features of its own that decide what passes (Shazeer 2020)
     linear_bias : whether the linear layers add a bias
+    dropout : probability for the features between in training
 
     Raises
     ------
-    ValueError : an activation that is none of these.
+    ValueError : an activation that is none of these, a dropout outside [0, 1).
     """
 
     def __init__(
-        self, d_model: int, d_ff: int, activation: str = "relu", gated: bool = False, linear_bias: bool = True
+        self,
+        d_model: int,
+        d_ff: int,
+        activation: str = "relu",
+        gated: bool = False,
+        linear_bias: bool = True,
+        dropout: float = 0.0,
     ):
         check_choice("activation", activation, ACTIVATIONS)
+        check_dropout(dropout)
         self.d_model = d_model
         self.linear1 = Linear(d_model, d_ff, bias=linear_bias)
         self.gate = Linear(d_model, d_ff, bias=linear_bias) if gated else None

@@ -3,7 +3,7 @@
 import numpy as np
 
 from course_lib.checks import check_features, check_length, check_times
-from course_lib.models.position_tables import harmonics, made_by, rotary_rates, sinusoidal_table
+from course_lib.models.position_tables import harmonics, made_by, relative_buckets, rotary_rates, sinusoidal_table
 from course_lib.numpy.layers import Linear, Module
 
 
@@ -91,6 +91,48 @@ def rotary(attention, base: float = 10000.0):
         return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, **options)
 
     return rotated
+
+
+class RelativePositions(Module):
+    """Numbers that are added to the scores of self-attention, one for each head and range of distances, learned.
+
+    The distances fall into buckets, see `relative_buckets` (Raffel et al. 2020, section 2.1). All layers of a stack may
+    share the numbers. Fresh ones are normal with the standard deviation `std`.
+
+    Parameters
+    ----------
+    n_heads : heads of the attention, each with numbers of its own
+    n_buckets : ranges of distances
+    max_distance : from which on all distances share a bucket
+    bidirectional : tell keys before a query from those after it; False for a causal attention
+    std : of the fresh numbers
+
+    Raises
+    ------
+    ValueError : fewer than two buckets for a direction, or a max_distance within the distances that have their own.
+    """
+
+    def __init__(
+        self,
+        n_heads: int,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+        bidirectional: bool = True,
+        std: float = 0.02,
+    ):
+        self.max_distance = max_distance
+        self.table = (relative_buckets(n_buckets, max_distance, bidirectional),)  # wrapped, as above
+        self.weight = np.random.normal(0.0, std, (n_buckets, n_heads))
+
+    def __call__(self, x, first=0):
+        """For T tokens from position `first` on: x (B, T, d_model) -> bias (1, n_heads, T, first + T).
+
+        Queries are the T tokens, keys these and the `first` before them, as in decoding by steps.
+        """
+        keys = np.arange(first + x.shape[1])
+        distances = np.clip(keys - keys[first:, None], -self.max_distance, self.max_distance)  # (T, first + T)
+        buckets = self.table[0][distances + self.max_distance]
+        return self.weight[buckets].transpose(2, 0, 1)[None]
 
 
 class TimeModulation(Module):

@@ -62,8 +62,16 @@ from course_lib.tensorflow.models.roberta import (
     RobertaModel,
 )
 from course_lib.tensorflow.models.seq2seq import Seq2Seq
+from course_lib.tensorflow.models.t5 import T5
 from course_lib.tensorflow.models.transformer import Transformer, load_translator
-from course_lib.tensorflow.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
+from course_lib.tensorflow.positions import (
+    LearnedPositions,
+    RelativePositions,
+    SinusoidalPositions,
+    TimeModulation,
+    rotary,
+    rotate,
+)
 from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, run_fused, run_unrolled
 from course_lib.tensorflow.state import get_state, set_state
 
@@ -102,6 +110,7 @@ __all__ = [
     "NextLogits",
     "RNN",
     "RNNCell",
+    "RelativePositions",
     "RobertaForMaskedLM",
     "RobertaForQuestionAnswering",
     "RobertaForSequenceClassification",
@@ -109,6 +118,7 @@ __all__ = [
     "RobertaModel",
     "Seq2Seq",
     "SinusoidalPositions",
+    "T5",
     "TimeModulation",
     "Transformer",
     "attention",

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_features, check_length, check_times
-from course_lib.models.position_tables import harmonics, rotary_rates, sinusoidal_table
+from course_lib.models.position_tables import harmonics, relative_buckets, rotary_rates, sinusoidal_table
 from course_lib.tensorflow.layers import dense
 from course_lib.tensorflow.serialization import Portable, made_by, serializable
 
@@ -99,6 +99,50 @@ def rotary(attention, base: float = 10000.0):
 
 
 serializable(rotary)
+
+
+class RelativePositions(Portable, keras.layers.Layer):
+    """Numbers that are added to the scores of self-attention, one for each head and range of distances, learned.
+
+    The distances fall into buckets, see `relative_buckets` (Raffel et al. 2020, section 2.1). All layers of a stack may
+    share the numbers. Fresh ones are normal with the standard deviation `std`.
+
+    Parameters
+    ----------
+    n_heads : heads of the attention, each with numbers of its own
+    n_buckets : ranges of distances
+    max_distance : from which on all distances share a bucket
+    bidirectional : tell keys before a query from those after it; False for a causal attention
+    std : of the fresh numbers
+
+    Raises
+    ------
+    ValueError : fewer than two buckets for a direction, or a max_distance within the distances that have their own.
+    """
+
+    def __init__(
+        self,
+        n_heads: int,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+        bidirectional: bool = True,
+        std: float = 0.02,
+    ):
+        super().__init__()
+        self.max_distance = max_distance
+        self.table = tf.constant(relative_buckets(n_buckets, max_distance, bidirectional))
+        start = keras.initializers.RandomNormal(stddev=std)
+        self.weight = self.add_weight(shape=(n_buckets, n_heads), initializer=start, name="weight")
+
+    def call(self, x, first=0):
+        """For T tokens from position `first` on: x (B, T, d_model) -> bias (1, n_heads, T, first + T).
+
+        Queries are the T tokens, keys these and the `first` before them, as in decoding by steps.
+        """
+        keys = tf.range(first + tf.shape(x)[1])
+        distances = tf.clip_by_value(keys - keys[first:, None], -self.max_distance, self.max_distance)
+        buckets = tf.gather(self.table, distances + self.max_distance)  # (T, first + T)
+        return tf.transpose(tf.gather(self.weight, buckets), (2, 0, 1))[None]
 
 
 class TimeModulation(Portable, keras.layers.Layer):

@@ -54,8 +54,16 @@ from course_lib.torch.models.roberta import (
     RobertaModel,
 )
 from course_lib.torch.models.seq2seq import Seq2Seq
+from course_lib.torch.models.t5 import T5
 from course_lib.torch.models.transformer import Transformer, load_translator
-from course_lib.torch.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
+from course_lib.torch.positions import (
+    LearnedPositions,
+    RelativePositions,
+    SinusoidalPositions,
+    TimeModulation,
+    rotary,
+    rotate,
+)
 from course_lib.torch.rnn import RNN, GRUCell, LSTMCell, RNNCell, run_fused, run_unrolled
 from course_lib.torch.state import get_state, set_state
 
@@ -97,6 +105,7 @@ __all__ = [
     "NextLogits",
     "RNN",
     "RNNCell",
+    "RelativePositions",
     "RobertaForMaskedLM",
     "RobertaForQuestionAnswering",
     "RobertaForSequenceClassification",
@@ -104,6 +113,7 @@ __all__ = [
     "RobertaModel",
     "Seq2Seq",
     "SinusoidalPositions",
+    "T5",
     "TimeModulation",
     "Transformer",
     "attention",

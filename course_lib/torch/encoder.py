@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from course_lib.checks import check_choice, check_features
+from course_lib.checks import check_choice, check_dropout, check_features
 from course_lib.models.blocks import BlockConfig, EncoderOutput, check_block
 from course_lib.torch.attention import MultiHeadAttention, attention
 from course_lib.torch.kernels import overwriting
@@ -19,28 +19,38 @@ class FeedForward(nn.Module):
     activation : "relu" (the paper), "gelu" (BERT), "gelu_new" (ALBERT) or "silu"
     gated : multiply what is between by x V + c, features of its own that decide what passes (Shazeer 2020)
     linear_bias : whether the linear layers add a bias
+    dropout : probability for the features between in training
 
     Raises
     ------
-    ValueError : an activation that is none of these.
+    ValueError : an activation that is none of these, a dropout outside [0, 1).
     """
 
     def __init__(
-        self, d_model: int, d_ff: int, activation: str = "relu", gated: bool = False, linear_bias: bool = True
+        self,
+        d_model: int,
+        d_ff: int,
+        activation: str = "relu",
+        gated: bool = False,
+        linear_bias: bool = True,
+        dropout: float = 0.0,
     ):
         super().__init__()
         check_choice("activation", activation, ACTIVATIONS)
+        check_dropout(dropout)
         self.d_model = d_model
         self.linear1 = nn.Linear(d_model, d_ff, bias=linear_bias)
         self.gate = nn.Linear(d_model, d_ff, bias=linear_bias) if gated else None
         self.activation = ACTIVATIONS[activation]
+        self.dropout = nn.Dropout(dropout)
         self.linear2 = nn.Linear(d_ff, d_model, bias=linear_bias)
 
     def forward(self, x):
         """(B, T, d_model) -> (B, T, d_model); ValueError for another shape."""
         check_features("x", x.shape, self.d_model)
         hidden = overwriting(self.activation, self.linear1)(self.linear1(x))
-        return self.linear2(hidden if self.gate is None else hidden * self.gate(x))
+        hidden = hidden if self.gate is None else hidden * self.gate(x)
+        return self.linear2(self.dropout(hidden))
 
 
 class EncoderLayer(nn.Module):

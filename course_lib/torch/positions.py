@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from course_lib.checks import check_features, check_length, check_times
-from course_lib.models.position_tables import harmonics, made_by, rotary_rates, sinusoidal_table
+from course_lib.models.position_tables import harmonics, made_by, relative_buckets, rotary_rates, sinusoidal_table
 from course_lib.torch.layers import ComputedTable
 
 
@@ -97,6 +97,52 @@ def rotary(attention, base: float = 10000.0):
         return attention(rotate(q, first, base), rotate(k, 0, base), v, mask, **options)
 
     return rotated
+
+
+class RelativePositions(ComputedTable):
+    """Numbers that are added to the scores of self-attention, one for each head and range of distances, learned.
+
+    The distances fall into buckets, see `relative_buckets` (Raffel et al. 2020, section 2.1). All layers of a stack may
+    share the numbers. Fresh ones are normal with the standard deviation `std`.
+
+    Parameters
+    ----------
+    n_heads : heads of the attention, each with numbers of its own
+    n_buckets : ranges of distances
+    max_distance : from which on all distances share a bucket
+    bidirectional : tell keys before a query from those after it; False for a causal attention
+    std : of the fresh numbers
+
+    Raises
+    ------
+    ValueError : fewer than two buckets for a direction, or a max_distance within the distances that have their own.
+    """
+
+    def __init__(
+        self,
+        n_heads: int,
+        n_buckets: int = 32,
+        max_distance: int = 128,
+        bidirectional: bool = True,
+        std: float = 0.02,
+    ):
+        super().__init__()
+        self.n_buckets, self.max_distance, self.bidirectional = n_buckets, max_distance, bidirectional
+        self.fill(torch.int64)
+        self.weight = nn.Parameter(std * torch.randn(n_buckets, n_heads))
+
+    def compute(self):
+        return relative_buckets(self.n_buckets, self.max_distance, self.bidirectional)
+
+    def forward(self, x, first=0):
+        """For T tokens from position `first` on: x (B, T, d_model) -> bias (1, n_heads, T, first + T).
+
+        Queries are the T tokens, keys these and the `first` before them, as in decoding by steps.
+        """
+        keys = torch.arange(first + x.shape[1], device=self.table.device)
+        distances = (keys - keys[first:, None]).clamp(-self.max_distance, self.max_distance)  # (T, first + T)
+        buckets = self.table[distances + self.max_distance]
+        return self.weight[buckets].permute(2, 0, 1)[None]
 
 
 class TimeModulation(nn.Module):

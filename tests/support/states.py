@@ -152,6 +152,28 @@ def gpt(config):
     return tables | decoder(config.n_layers, config.d_model, config.d_ff, True, "decoder.", cross_attention=False)
 
 
+def t5(config):
+    """Without a bias anywhere; d_inner features in the heads of all attentions."""
+    d_model, d_inner = config.d_model, config.n_heads * config.d_head
+    shapes = {"token.weight": (config.vocab_size, d_model)}
+    stacks = {
+        "encoder": (config.n_layers, ("attention",)),
+        "decoder": (config.n_decoder_layers, ("self_attention", "cross_attention")),
+    }
+    for side, (n_layers, attentions) in stacks.items():
+        shapes[f"{side}_position.weight"] = (config.n_buckets, config.n_heads)
+        shapes[f"{side}.norm.weight"] = (d_model,)
+        for name in (f"{side}.layers.{n}." for n in range(n_layers)):
+            for i, part in enumerate(attentions, 1):
+                shapes |= {f"{name}{part}.{p}_proj.weight": (d_inner, d_model) for p in "qkv"}
+                shapes |= {f"{name}{part}.out_proj.weight": (d_model, d_inner), f"{name}norm{i}.weight": (d_model,)}
+            first = ("linear1", "gate") if config.gated else ("linear1",)
+            shapes |= {f"{name}feed_forward.{p}.weight": (config.d_ff, d_model) for p in first}
+            shapes[f"{name}feed_forward.linear2.weight"] = (d_model, config.d_ff)
+            shapes[f"{name}norm{len(attentions) + 1}.weight"] = (d_model,)
+    return shapes | ({} if config.tie_output else {"out_proj.weight": (config.vocab_size, d_model)})
+
+
 def transformer(config):
     shapes = {"source_embedding.weight": (config.source_vocab, config.d_model)}
     if not config.share_embeddings:
