@@ -152,9 +152,10 @@ class T5Config:
                 known.setdefault("end_id", None)
             if settings.get("scale_decoder_outputs") is False:  # what transformers 5 writes of an untied output
                 known["tie_output"] = False
-            *gate, activation = (settings.get("feed_forward_proj") or "relu").split("-")
+            name = settings.get("feed_forward_proj")
+            *gate, activation = ("relu" if name is None else name).split("-")
             if gate not in ([], ["gated"]):
-                raise ValueError(f"feed_forward_proj={settings['feed_forward_proj']!r} is no activation")
+                raise ValueError(f"feed_forward_proj={name!r} is no activation")
             known |= {"gated": bool(gate), "activation": "gelu_new" if gate and activation == "gelu" else activation}
             return cls(**known)
         except (ValueError, TypeError, AttributeError, IndexError) as error:  # the last three: another kind of value

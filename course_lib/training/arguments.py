@@ -97,9 +97,10 @@ def reads_segments(model) -> bool:
 
 
 def vocabularies_of(model) -> tuple[int | None, int | None]:
-    """How many different tokens a model's source and target have; None where it does not say."""
+    """How many different tokens a model's source and target have, one vocabulary or two; None where it does not say."""
     settings = settings_of(model)
-    return settings.get("source_vocab"), settings.get("target_vocab")
+    both = settings.get("vocab_size")
+    return settings.get("source_vocab", both), settings.get("target_vocab", both)
 
 
 def fingerprint(batches, found: int = 0) -> int:

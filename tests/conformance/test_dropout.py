@@ -181,3 +181,31 @@ def test_training_draws_new_places_each_time_and_evaluation_is_repeatable(traini
     assert np.abs(one - two).max() > 1e-3
     one, two = (backend.call(layer, x, training=False)[0] for _ in range(2))
     assert_allclose(one, two, rtol=1e-7)
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_feed_forward_drops_what_stands_between_its_matrices(training_backend, rng, gated):
+    backend = training_backend
+    layer = backend.make("FeedForward", 40, 40, "relu", gated, False, dropout=P)
+    backend.lib.set_state(layer, {name: np.eye(40) for name in backend.lib.get_state(layer)})
+    x = rng.uniform(1, 2, size=(4, 30, 40))
+    expected = x * x if gated else x
+    output = backend.call(layer, x, training=True)
+    dropped = output == 0.0
+    dropped_fraction_is(P, dropped)
+    assert_allclose(output[~dropped], expected[~dropped] / (1 - P), rtol=1e-5)
+    assert_allclose(backend.call(layer, x), expected, rtol=1e-5)
+
+
+def test_a_dropout_of_feed_forward_that_is_no_probability(backend):
+    with pytest.raises(ValueError, match="dropout"):
+        backend.make("FeedForward", 4, 4, dropout=1.0)
+
+
+def test_a_block_hands_each_dropout_to_its_part(backend):
+    config = BlockConfig(12, 3, 8, dropout=0.1, attention_dropout=0.2, feed_forward_dropout=0.3)
+    assert config.for_attention["dropout"] == 0.2 and config.for_feed_forward["dropout"] == 0.3
+    for name in ("EncoderLayer", "DecoderLayer"):
+        layer = backend.make(name, config)
+        if backend.has_training:
+            assert {getattr(layer.feed_forward.dropout, rate, 0.3) for rate in ("p", "rate")} == {0.3}

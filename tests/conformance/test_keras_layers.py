@@ -19,6 +19,7 @@ from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
+from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
 from course_lib.tensorflow.models.albert import AlbertEmbeddings
 from course_lib.tensorflow.models.bert import BertEmbeddings
@@ -72,7 +73,9 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "RNN": ((6, 4, "lstm", True, lib.run_fused), (X, MASK[:, 0, 0])),
     "RNNCell": ((6, 4), (X[:, 0], (WIDE[:, 0, :4],))),
     "Seq2Seq": ((Seq2SeqConfig(13, 11, 4, 6, "lstm", "additive", 0.1, 5, "luong"), lib.run_unrolled), (IDS, TARGETS)),
+    "RelativePositions": ((3, 8, 5, False), (X,)),
     "SinusoidalPositions": ((6, 9), (X,)),
+    "T5": ((T5Config(13, 6, 1, 1, 3, 4, 8, pad_id=5), lib.fused_attention), (IDS, TARGETS)),
     "TimeModulation": ((6, 3, 2.0), (X, WIDE[..., 0])),
     "Transformer": ((TRANSFORMER, lib.fused_attention), (IDS, TARGETS)),
     BertEmbeddings: ((BERT,), (IDS, IDS % 2)),
@@ -213,12 +216,14 @@ def seen_dropouts(q, k, v, mask=None, dropout=0.0, **options):
 seen_dropouts.seen = set()
 SMALL = BertConfig(13, 6, 1, 3, 8, 7, dropout=0.0, attention_dropout=0.25, pad_id=5, n_classes=3)
 READER = GPTConfig(13, **SIZES, dropout=0.0, embedding_dropout=0.0, attention_dropout=0.25, pad_id=5)
+READS = T5Config(13, 6, 1, 1, 3, 4, 8, dropout=0.25, pad_id=5)
 PAIRS = TransformerConfig(13, 11, **SIZES, dropout=0.0, attention_dropout=0.25, pad_id=5)
 MODELS = {
     "classifier": (lambda: lib.BertForSequenceClassification(SMALL, seen_dropouts), IDS, np.array([0, 2])),
     "masked": (lambda: lib.BertForMaskedLM(SMALL, seen_dropouts), IDS, IDS),
     "tokens": (lambda: lib.BertForTokenClassification(SMALL, seen_dropouts), IDS, IDS % 3),
     "gpt": (lambda: lib.GPT(READER, seen_dropouts), IDS, IDS),
+    "t5": (lambda: lib.T5(READS, seen_dropouts), (IDS, TARGETS), TARGETS),
     "transformer": (lambda: lib.Transformer(PAIRS, seen_dropouts), {"source_ids": IDS, "target_ids": TARGETS}, TARGETS),
     "seq2seq": (lambda: lib.Seq2Seq(Seq2SeqConfig(13, 11, 4, 6, score="dot", pad_id=5)), (IDS, TARGETS), TARGETS),
 }

@@ -16,7 +16,7 @@ CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
 MODULES = [
     "alignment", "attention", "positions", "losses", "encoder", "decoder", "rnn", "state",
     "models.transformer", "models.bert", "models.bert_heads", "models.seq2seq",
-    "models.roberta", "models.distilbert", "models.albert", "models.gpt",
+    "models.roberta", "models.distilbert", "models.albert", "models.gpt", "models.t5",
     "efficient.blockwise", "efficient.windowed", "efficient.linear",
 ]  # fmt: skip
 METHODS = [

@@ -30,6 +30,7 @@ from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
+from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch.training import classifier as classifier_training
 from course_lib.torch.training import translation
@@ -39,7 +40,7 @@ from tests.support.random_models import PUBLIC
 BLOCK = BlockConfig(6, 3, 8)
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
 CLASSES |= {"roberta": "RobertaForSequenceClassification", "distilbert": "DistilBertForSequenceClassification"}
-CLASSES |= {"albert": "AlbertForSequenceClassification", "gpt": "GPT"}
+CLASSES |= {"albert": "AlbertForSequenceClassification", "gpt": "GPT", "t5": "T5"}
 ANY = torch.export.Dim.DYNAMIC
 SEQ2SEQ = Seq2SeqConfig(9, 11, d_model=5, d_hidden=6, pad_id=4)
 TRANSLATOR = TransformerConfig(9, 11, d_model=8, n_layers=2, n_heads=2, d_ff=12, max_len=9, pre_norm=True, pad_id=4)
@@ -210,7 +211,9 @@ def parts():
         "RNN": ((6, 5), (x,)),
         "RNNCell": ((6, 5), (x[:, 0], states[:1])),
         "Seq2Seq": ((SEQ2SEQ,), (SOURCE, TARGET)),
+        "RelativePositions": ((3, 8, 5), (x,)),
         "SinusoidalPositions": ((6, 9), (x,)),
+        "T5": ((T5Config(9, 6, 1, 1, 3, 4, 8),), (SOURCE, TARGET)),
         "TimeModulation": ((6, 5, 2.0), (x, times)),
         "Transformer": ((TRANSLATOR,), (SOURCE, TARGET)),
     }
@@ -403,7 +406,7 @@ def test_a_padded_batch_is_its_rows_one_by_one(random_case):
         else:
             pad_id = model.config.pad_id
             lengths = {name: int((ids != pad_id).sum()) for name, ids in alone.items() if name.endswith("ids")}
-            if random_case.kind == "transformer":
+            if random_case.kind in ("transformer", "t5"):
                 alone = {name: value[:, : lengths[name]] for name, value in alone.items()}
                 real = slice(lengths["target_ids"])
             else:

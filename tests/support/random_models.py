@@ -1,4 +1,4 @@
-"""Random encoders, Transformers, GPTs, BERTs and others of its family, with inputs that a user would give them.
+"""Random encoders, Transformers, GPTs, T5s, BERTs and others of its family, with inputs that a user would give them.
 
 Padding ids are not zero, lengths differ within a batch, sizes are odd where they may be: what a test written beside
 its code forgets. The same seed gives the same cases in every framework. `--configurations N` of pytest says how many
@@ -16,11 +16,12 @@ from course_lib.models.blocks import ACTIVATIONS, BlockConfig
 from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
+from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
 
 FAMILY = ("roberta", "distilbert", "albert")
-KINDS = ("encoder", "transformer", "bert", *FAMILY, "gpt")
-PUBLIC = ("bert", *FAMILY, "gpt")  # those that open folders of `transformers` and save such
+KINDS = ("encoder", "transformer", "bert", *FAMILY, "gpt", "t5")
+PUBLIC = ("bert", *FAMILY, "gpt", "t5")  # those that open folders of `transformers` and save such
 
 
 class Case(NamedTuple):
@@ -39,7 +40,7 @@ def cases(n: int, kinds=KINDS) -> list[Case]:
     """The first n cases of each kind; half as many of those that share nearly all with another."""
     found = []
     for kind in kinds:
-        for number in range((n + 1) // 2 if kind in (*FAMILY, "gpt") else n):
+        for number in range((n + 1) // 2 if kind in (*FAMILY, "gpt", "t5") else n):
             found.append(MAKERS[kind](number, np.random.default_rng([20170612, number])))
     return found
 
@@ -127,5 +128,27 @@ def _gpt(number, rng):
     return Case("gpt", number, {"config": config}, {"ids": _ids(rng, int(rng.integers(1, 5)), 9, vocab, pad_id)})
 
 
-MAKERS = {"encoder": _encoder, "transformer": _transformer, "bert": _bert, "gpt": _gpt}
+def _t5(number, rng):
+    vocab, pad_id = int(rng.integers(12, 40)), int(rng.integers(1, 10))
+    sizes = _sizes(rng) | {"activation": ["gelu_new", "relu"][number % 2]}
+    config = T5Config(
+        vocab,
+        **sizes,
+        n_decoder_layers=int(rng.integers(1, 3)),
+        d_head=int(rng.integers(3, 7)),
+        n_buckets=8,
+        max_distance=9,
+        gated=number % 2 == 0,
+        tie_output=number % 2 == 1,
+        init_factor=0.7,
+        pad_id=pad_id,
+        start_id=pad_id,
+        end_id=None,
+    )
+    n_rows = int(rng.integers(1, 5))
+    ids = {name: _ids(rng, n_rows, int(rng.integers(2, 12)), vocab, pad_id) for name in ("source_ids", "target_ids")}
+    return Case("t5", number, {"config": config}, ids)
+
+
+MAKERS = {"encoder": _encoder, "transformer": _transformer, "bert": _bert, "gpt": _gpt, "t5": _t5}
 MAKERS |= {kind: partial(_of_family, kind) for kind in FAMILY}

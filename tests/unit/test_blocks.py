@@ -19,6 +19,7 @@ from course_lib.models.transformer import TransformerConfig
     ({"d_head": 0}, "d_head must be an integer of 1 or more, got 0"),
     ({"dropout": 1.0}, "dropout is a probability"),
     ({"attention_dropout": -0.1}, "attention_dropout is a probability"),
+    ({"feed_forward_dropout": 1.0}, "feed_forward_dropout is a probability"),
     ({"activation": "swish"}, "activation must be one of 'gelu', 'relu', 'gelu_new', 'silu'; got 'swish'"),
     ({"norm": "batch"}, "norm must be one of 'layer', 'rms'; got 'batch'"),
     ({"norm_eps": 0.0}, "norm_eps .* positive"),

@@ -1,8 +1,8 @@
 """course_lib.models: the fields of what the models return."""
 
-from course_lib.models import bert, bert_heads, blocks, gpt, transformer
+from course_lib.models import bert, bert_heads, blocks, gpt, t5, transformer
 
-OUTPUTS = {**vars(blocks), **vars(bert), **vars(bert_heads), **vars(gpt), **vars(transformer)}
+OUTPUTS = {**vars(blocks), **vars(bert), **vars(bert_heads), **vars(gpt), **vars(t5), **vars(transformer)}
 
 
 def test_fields():
@@ -23,6 +23,11 @@ def test_fields():
         ),
         "GPTOutput": ("logits", "hidden", "weights"),
         "GPTState": ("caches", "real"),
+        "T5Output": (
+            "logits", "encoder_hidden", "encoder_weights", "decoder_hidden", "self_weights", "cross_weights",
+        ),
+        "T5Memory": ("hidden", "mask"),
+        "T5State": ("memory_mask", "caches"),
         "LossOutput": ("loss", "nll", "n_tokens"),
     }  # fmt: skip
     assert {name: OUTPUTS[name]._fields for name in fields} == fields
