@@ -65,8 +65,8 @@ class Pretrained:
 
         Parameters
         ----------
-        name_or_folder : a folder with config.json and model.safetensors, or a name: of the data registry for a BERT
-            or a GPT, of a translator that ships for a Transformer or a Seq2Seq
+        name_or_folder : a folder with config.json and model.safetensors, or a name: of the data registry for a BERT,
+            a GPT or a T5, of a translator that ships for a Transformer or a Seq2Seq
         new : first parts of the parameters that shall keep their fresh values, whether the checkpoint has them or
             not, such as ["classifier"] before fine-tuning, or ["pooler", "classifier"]
         attention : the attention function; the framework's plain `attention` when None

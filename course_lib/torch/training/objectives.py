@@ -24,7 +24,8 @@ from course_lib.training.teacher_forcing import pad_id_of
 def translation(smoothing: float = 0.1) -> Objective:
     """The next target token, from the source and the true target tokens before it (teacher forcing).
 
-    Batches of source and target ids (B, S) and (B, T), as `PairBatches`; `model(source, target).logits` (B, T, V).
+    Batches of source and target ids (B, S) and (B, T), as `PairBatches` and `CorruptedBatches`;
+    `model(source, target).logits` (B, T, V).
 
     Parameters
     ----------
