@@ -39,7 +39,7 @@ def test_the_numbers_of_attention_under_its_mask(backend, rng, case, window, eve
     assert_allclose(output, expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_queries, n_keys", [(40, 40), (13, 40), (1, 40), (1, 1), (2, 3)])
+@pytest.mark.parametrize("n_queries, n_keys", [(40, 40), (30, 40), (1, 40), (1, 1), (2, 3)])
 def test_long_inputs_of_many_chunks(backend, rng, n_queries, n_keys):
     q, k = rng.normal(size=(2, 2, n_queries, 4)), rng.normal(size=(2, 2, n_keys, 4))
     for window, positions, causal in ((4, (0, 17, 39), True), (4, (3,), False), (7, (), True)):

@@ -63,6 +63,7 @@ def test_a_table_of_short_reach_by_hand():
 
 def test_what_stood_last_counts_and_values_alone():
     assert_array_equal(looked_up(np.array([[1, 8, 1, 9, 1, 1]]), 3), [[0, 0, 8, 0, 9, 9]])
+    assert_array_equal(looked_up(np.array([[1, 8, 1, 2, 1]]), 3), [[0, 0, 8, 0, 8]])
     assert_array_equal(last_value(np.array([[1, 8, 2, 9, 0, 1]]), 3), [[0, 8, 8, 9, 9, 9]])
 
 

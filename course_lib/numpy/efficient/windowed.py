@@ -80,7 +80,7 @@ def _near(n_queries, n_keys, window, everywhere, causal):
     seen = near & real[:, None]  # (n, c, b)
     if len(everywhere):  # first, and once: a window that holds one has left it out
         past = everywhere < (first + rows[..., None] + 1 if causal else n_keys)
-        past = np.broadcast_to(past & (everywhere < n_keys), (*rows.shape, len(everywhere)))
+        past = np.broadcast_to(past, (*rows.shape, len(everywhere)))
         columns = np.concatenate([np.broadcast_to(everywhere, (len(columns), len(everywhere))), columns], axis=-1)
         seen = np.concatenate([past, seen], axis=-1)
     return rows.clip(max=n_queries - 1), columns.clip(0, n_keys - 1), seen

@@ -86,7 +86,7 @@ def _near(n_queries, n_keys, window, everywhere, causal):
     if everywhere:  # first, and once: a window that holds one has left it out
         wide = tf.constant(everywhere)
         past = wide < (first + rows[..., None] + 1 if causal else n_keys)
-        past = tf.broadcast_to(past & (wide < n_keys), (*lengths(rows), len(everywhere)))
+        past = tf.broadcast_to(past, (*lengths(rows), len(everywhere)))
         columns = tf.concat([tf.broadcast_to(wide, (lengths(columns)[0], len(everywhere))), columns], axis=-1)
         seen = tf.concat([past, seen], axis=-1)
     return tf.minimum(rows, n_queries - 1), tf.clip_by_value(columns, 0, n_keys - 1), seen

@@ -80,7 +80,7 @@ def _near(n_queries, n_keys, window, everywhere, causal):
     seen = near & real[:, None]  # (n, c, b)
     if len(everywhere):  # first, and once: a window that holds one has left it out
         past = everywhere < (first + rows[..., None] + 1 if causal else n_keys)
-        past = (past & (everywhere < n_keys)).expand(*rows.shape, len(everywhere))
+        past = past.expand(*rows.shape, len(everywhere))
         columns = torch.cat([everywhere.expand(len(columns), len(everywhere)), columns], dim=-1)
         seen = torch.cat([past, seen], dim=-1)
     return rows.clamp(max=n_queries - 1), columns.clamp(0, n_keys - 1), seen
