@@ -136,7 +136,7 @@ def test_compiled_and_exported_by_pytorch(name):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # of what follows a break in the graph
 def test_dropout_by_blocks_in_a_compiled_function_of_pytorch():
-    """What falls is drawn outside of the graph: before it and behind it there is one graph each, and not one a block."""
+    """What falls is drawn outside of the graphs: one before it and one behind it, and not one for each block."""
     import torch
 
     def attend(q, k, v):
