@@ -33,6 +33,11 @@ def build(backend, kind="plain"):
     return backend.make("T5", config, attention=backend.function(attention), state=state)
 
 
+def close(backend):
+    """Four times as far as elsewhere: scores that are not scaled down magnify what is rounded."""
+    return {name: 4 * value for name, value in backend.tolerance.items()}
+
+
 def read(step, ids, first=1):
     """The logits after each token from number `first` on, (N, t, V)."""
     return np.stack([step(ids[:, :t]) for t in range(first, ids.shape[1] + 1)], axis=1)
@@ -46,7 +51,7 @@ def test_the_future_changes_nothing_before_it(backend, kind):
         changed = TARGET.copy()
         changed[:, t:] = (changed[:, t:] + 5) % 13
         after = backend.call(model, SOURCE, changed).logits
-        assert_allclose(after[:, :t], before[:, :t], **backend.tolerance)
+        assert_allclose(after[:, :t], before[:, :t], **close(backend))
         assert np.abs(after[:, t] - before[:, t]).max() > 1e-2
 
 
@@ -58,7 +63,7 @@ def test_a_padded_batch_equals_its_texts_one_by_one(backend, kind):
     together = backend.call(model, SOURCE, target).logits
     for source, row, n, found in zip(SOURCE, target, (7, 4), together, strict=True):
         alone = backend.call(model, source[None, source != 4], row[None, :n]).logits
-        assert_allclose(found[:n], alone[0], **backend.tolerance)
+        assert_allclose(found[:n], alone[0], **close(backend))
 
 
 def test_what_hides_no_padding_sees_it(backend):
@@ -67,7 +72,7 @@ def test_what_hides_no_padding_sees_it(backend):
         backend.call(backend.make("T5", replace(PLAIN, pad_id=pad_id), state=state), SOURCE, TARGET).logits
         for pad_id in (4, 0)
     )
-    assert_allclose(hidden[0], seen[0], **backend.tolerance)
+    assert_allclose(hidden[0], seen[0], **close(backend))
     assert np.abs(seen[1] - hidden[1]).max() > 1e-3
 
 
@@ -127,9 +132,9 @@ def test_reading_by_steps_equals_the_whole(backend, kind):
     for cached in (True, False):
         found = read(model.next_logits(SOURCE, cached), TARGET)
         assert isinstance(found, np.ndarray)
-        assert_allclose(found, whole, **backend.tolerance)
+        assert_allclose(found, whole, **close(backend))
     if kind == "plain":  # TensorFlow traces a function of its own for a single text
-        assert_allclose(read(model.next_logits(SOURCE[1:]), TARGET[1:]), whole[1:], **backend.tolerance)
+        assert_allclose(read(model.next_logits(SOURCE[1:]), TARGET[1:]), whole[1:], **close(backend))
 
 
 @EACH
@@ -138,7 +143,7 @@ def test_several_new_tokens_at_once(backend, kind):
     model = build(backend, kind)
     step, whole = model.next_logits(SOURCE), backend.call(model, SOURCE, TARGET).logits
     for t in (3, 4, 7):
-        assert_allclose(step(TARGET[:, :t]), whole[:, t - 1], **backend.tolerance)
+        assert_allclose(step(TARGET[:, :t]), whole[:, t - 1], **close(backend))
 
 
 @pytest.mark.parametrize("cached", [True, False])
@@ -149,7 +154,7 @@ def test_rows_may_be_reordered_repeated_and_left_out(backend, cached):
     for rows, new in (([1, 0, 0], [4, 6, 7]), ([2, 0], [3, 8]), ([1, 1], [2, 7])):
         step.reorder(np.array(rows))
         source, ids = source[rows], np.concatenate([ids[rows], np.array(new)[:, None]], axis=1)
-        assert_allclose(step(ids), backend.call(model, source, ids).logits[:, -1], **backend.tolerance)
+        assert_allclose(step(ids), backend.call(model, source, ids).logits[:, -1], **close(backend))
 
 
 def test_the_searches_find_the_same_with_and_without_a_cache(backend):
@@ -319,12 +324,12 @@ def test_a_folder_opens_as_it_was_saved_and_with_more_tokens(backend, kind, tmp_
     opened = type(model).from_pretrained(model.save_pretrained(tmp_path), attention=backend.function("fused_attention"))
     assert opened.config == config
     expected = backend.call(model, SOURCE, TARGET).logits
-    assert_allclose(backend.call(opened, SOURCE, TARGET).logits, expected, **backend.tolerance)
+    assert_allclose(backend.call(opened, SOURCE, TARGET).logits, expected, **close(backend))
     assert backend.call(opened, SOURCE, TARGET, return_layers=True).cross_weights == (None,) * config.n_decoder_layers
     assert backend.call(opened, SOURCE, TARGET, return_layers=True).encoder_weights == (None,) * config.n_layers
     larger = type(model).from_pretrained(tmp_path, vocab_size=15, dropout=0.3)
     assert larger.config == replace(config, vocab_size=15, dropout=0.3)
-    assert_allclose(backend.call(larger, SOURCE, TARGET).logits[..., :13], expected, **backend.tolerance)
+    assert_allclose(backend.call(larger, SOURCE, TARGET).logits[..., :13], expected, **close(backend))
 
 
 def test_bad_ids(backend):
