@@ -68,7 +68,7 @@ class Worker:
 
 
 class Pool:
-    """One process per role (peer, subject 1, ...) and framework, used again until a figure wants fresh ones.
+    """One process per role (peer, subject 1, ...) and framework, used again until a figure wants others.
 
     A process that a figure has no use for ends, since it would hold memory, unless all shall be kept.
     """
@@ -91,7 +91,7 @@ class Pool:
     def for_figure(self, figure: Figure) -> list[Worker]:
         """Workers for the peer and each subject."""
         roles = [(i, subject.framework) for i, subject in enumerate(_subjects(figure))]
-        if figure.memory or (not self.keep and any(role not in self.workers for role in roles)):
+        if not self.keep and any(role not in self.workers for role in roles):
             self.clear()
         for role in roles:
             if role not in self.workers:
@@ -130,7 +130,7 @@ def compare(figure: Figure, pool: Pool, seconds: float, rounds: int, clock: str 
         for j in order:
             time.sleep(PAUSE)
             times[j].append(workers[j].ask("turn", calls=calls[j])[clock])
-    peaks = [worker.ask("peak")["bytes"] for worker in workers] if figure.memory else [None] * len(workers)
+    peaks = [_peak(figure, subject, pool.threads) if figure.memory else None for subject in subjects]
     rate = max(worker.ask("gemm", size=1024)[clock] for worker in workers[:2])
     flops = _flops(figure.job)
     results = []
@@ -159,6 +159,17 @@ def compare(figure: Figure, pool: Pool, seconds: float, rounds: int, clock: str 
             }
         )
     return results
+
+
+def _peak(figure, subject, threads):
+    """The peak memory in a process of its own: to compare outputs, a subject may compute them in another way."""
+    worker = Worker(subject.framework, threads)
+    try:
+        worker.ask("build", subject=subject.build, job={**figure.job, **subject.settings}, outputs=None)
+        worker.ask("turn", calls=2)
+        return worker.ask("peak")["bytes"]
+    finally:
+        worker.close()
 
 
 def verdict(ratio: float | None, target: float | None) -> str:

@@ -37,7 +37,7 @@ class Figure:
     peer: Subject
     subjects: tuple[Subject, ...]
     targets: dict[str, float]  # by label; no entry, no mark
-    memory: bool = False  # also the peak memory; then every process is fresh
+    memory: bool = False  # also the peak memory, in processes of their own
     memory_targets: dict[str, float] = field(default_factory=dict)  # by label; those of the time where there is none
 
 

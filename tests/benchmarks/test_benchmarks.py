@@ -79,6 +79,36 @@ def test_subjects_that_compute_something_else_are_not_timed(pool):
         compare.compare(Figure("a wrong figure", job, peer, (wrong,), {}), pool, seconds=0.0, rounds=1)
 
 
+HOARDING = """
+import numpy as np
+
+def set_threads(n):
+    pass
+
+def gemm(size):
+    return lambda: np.ones((size, size)).sum()
+
+def subject(job):
+    hoard = []
+
+    def outputs():
+        hoard.append(np.ones(job["hoarded"]))
+        return {"sum": np.ones(1)}
+
+    return lambda: np.ones(2_000_000).sum(), outputs  # 16 MB
+"""
+
+
+def test_what_the_comparison_of_outputs_leaves_behind_is_no_peak_of_a_call(tmp_path, monkeypatch):
+    (tmp_path / "hoarding_subjects.py").write_text(HOARDING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    peer, subject = (Subject(str(n), "hoarding", "subject", {"hoarded": n}) for n in (1, 25_000_000))  # 200 MB
+    figure = Figure("a hoard", {**TINY, "T": 4, "task": "forward"}, peer, (subject,), {}, memory=True)
+    with compare.Pool(threads=1) as pool:
+        results = compare.compare(figure, pool, seconds=0.0, rounds=1)
+    assert 0.5 < results[1]["memory"] < 2
+
+
 def test_a_process_that_dies_says_why():
     with compare.Pool(threads=1) as pool:
         nonsense = Subject("nonsense", "torch", "no_such_function")

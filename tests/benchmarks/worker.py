@@ -57,12 +57,13 @@ class Worker:
         self.framework = importlib.import_module(f"{framework}_subjects")
         self.framework.set_threads(threads)
 
-    def build(self, subject: str, job: dict, outputs: str) -> dict:
-        """Build a subject, write its outputs to a file, and run it once."""
+    def build(self, subject: str, job: dict, outputs: str | None) -> dict:
+        """Build a subject, write its outputs to a file if one is named, and run it once."""
         self.call = None
         self.call, compute_outputs = getattr(self.framework, subject)(job)
         self.memory = Memory()
-        np.savez(outputs, **compute_outputs())
+        if outputs is not None:
+            np.savez(outputs, **compute_outputs())
         self.call()
         self.memory.forget()
         return {}
