@@ -47,6 +47,11 @@ def hides_nothing(mask) -> bool:
     return values_of(mask, lambda: bool(mask.all()), False)
 
 
+def hiding(mask):
+    """A mask, or None in the place of one that hides nothing: for one token, to apply it takes longer than to look."""
+    return None if hides_nothing(mask) else mask
+
+
 def recurrence(cell, x, state, batch_sizes=None):
     """A cell along sequences of one length: x (B, T, d_in) -> outputs (B, T, d_hidden), state; or packed ones."""
     hidden = [part.contiguous()[None] for part in state]  # one layer

@@ -19,6 +19,7 @@ from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.encoder import Encoder
+from course_lib.torch.kernels import hiding
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.masks import padding_mask
 from course_lib.torch.positions import LearnedPositions, SinusoidalPositions
@@ -99,7 +100,7 @@ class Transformer(Checkpoint, nn.Module):
         ids = checked_ids("ids", ids, self.config.target_vocab, device=self.source_embedding.weight.device)
         mask = torch.cat([state.mask, padding_mask(ids, self.config.pad_id)], dim=-1)  # (B, 1, 1, t + n)
         x = self.embed_target(ids, mask.shape[-1] - ids.shape[1])
-        hidden, caches = self.decoder.step(x, state.caches, mask, state.memory_mask, causal=True)
+        hidden, caches = self.decoder.step(x, state.caches, hiding(mask), hiding(state.memory_mask), causal=True)
         return self.predict_from(hidden[:, -1]), TransformerState(state.memory_mask, mask, caches)
 
     def embed_source(self, ids):
