@@ -23,7 +23,7 @@ _SIZES = (
     "n_groups",
     "source_vocab",
 )
-_SIZES += ("target_vocab", "d_hidden", "cell", "score", "order")
+_SIZES += ("target_vocab", "d_hidden", "cell", "score", "order", "image_size", "patch_size", "n_channels", "qkv_bias")
 
 
 class Family(NamedTuple):

@@ -36,6 +36,7 @@ class BlockConfig:
     linear_bias: bool = True  # whether the linear layers add a bias
     gated: bool = False  # feed-forward with a gate, activation(x W1) * (x V) (Shazeer 2020)
     rotary_base: float | None = None  # of rotary positions in self-attention, 10000 in Su et al. 2021; None: none
+    qkv_bias: bool | None = None  # whether queries, keys and values have a bias; None: as linear_bias says
 
     @property
     def for_attention(self) -> dict:
@@ -49,6 +50,7 @@ class BlockConfig:
             "linear_bias": self.linear_bias,
             "scale": self.scale,
             "rotary_base": self.rotary_base,
+            "qkv_bias": self.qkv_bias,
         }
 
     @property
@@ -69,6 +71,7 @@ class BlockConfig:
         check_dropouts(self, "dropout", "attention_dropout")
         check_norm_eps(self.norm_eps)
         check_switches(self, "pre_norm", "linear_bias", "gated")
+        check_switches(self, *([] if self.qkv_bias is None else ["qkv_bias"]))
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("norm", self.norm, NORMS)
         for name in ("scale", "rotary_base"):

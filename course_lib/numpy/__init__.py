@@ -40,6 +40,7 @@ from course_lib.numpy.models.roberta import (
 )
 from course_lib.numpy.models.seq2seq import Seq2Seq
 from course_lib.numpy.models.transformer import Transformer, load_translator
+from course_lib.numpy.models.vit import ViT, image_to_patches
 from course_lib.numpy.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.numpy.rnn import RNN, GRUCell, LSTMCell, RNNCell, run_fused, run_unrolled
 from course_lib.numpy.state import get_state, set_state
@@ -88,12 +89,14 @@ __all__ = [
     "SinusoidalPositions",
     "TimeModulation",
     "Transformer",
+    "ViT",
     "attention",
     "causal_mask",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
+    "image_to_patches",
     "load_translator",
     "mean_pool",
     "padding_mask",

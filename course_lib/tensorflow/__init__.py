@@ -60,6 +60,7 @@ from course_lib.tensorflow.models.roberta import (
 )
 from course_lib.tensorflow.models.seq2seq import Seq2Seq
 from course_lib.tensorflow.models.transformer import Transformer, load_translator
+from course_lib.tensorflow.models.vit import ViT, image_to_patches
 from course_lib.tensorflow.positions import LearnedPositions, SinusoidalPositions, TimeModulation, rotary, rotate
 from course_lib.tensorflow.rnn import RNN, GRUCell, LSTMCell, RNNCell, run_fused, run_unrolled
 from course_lib.tensorflow.state import get_state, set_state
@@ -108,12 +109,14 @@ __all__ = [
     "SinusoidalPositions",
     "TimeModulation",
     "Transformer",
+    "ViT",
     "attention",
     "causal_mask",
     "cross_entropy",
     "fused",
     "fused_attention",
     "get_state",
+    "image_to_patches",
     "load_translator",
     "mean_pool",
     "padding_mask",

@@ -82,7 +82,7 @@ def test_signatures_of_the_contract(backend):
     call = getattr(lib.MultiHeadAttention, CALLS[backend.name])
     assert of(call) == "(self, q, k, v, mask=None, bias=None, causal=False)"
     names = [row[0] for row in described(lib.MultiHeadAttention.__init__)]
-    settings = ["n_kv_heads", "d_head", "linear_bias", "scale", "rotary_base"]
+    settings = ["n_kv_heads", "d_head", "linear_bias", "scale", "rotary_base", "qkv_bias"]
     assert names == ["self", "d_model", "n_heads", "dropout", "attention", *settings]
     assert [row[0] for row in described(lib.BertModel.from_pretrained)][:1] == ["name_or_folder"]
 
