@@ -1,12 +1,12 @@
 """Scenes of coloured shapes on a texture, drawn by a recipe, so that every pixel's object is known.
 
 A scene has K objects of different colours. The kind, the area, the turn and the place of each are drawn by themselves,
-the places so that no two touch. What is asked is the kind of the object of a named colour, or whether two named objects
-are of one kind. How many pixels of a colour there are says nothing of it: areas and places are drawn alike for all kinds.
-Edges are hard, as mixed pixels along them would tell a long outline from a short one.
+the places so that no two touch. Asked is the kind of the object of a named colour, or whether two of them are of one
+kind. How many pixels of a colour there are says nothing of it: areas and places are drawn alike for all kinds. Edges
+are hard, as mixed pixels along them would tell a long outline from a short one.
 
-Then come the difficulties: the texture (a colour with waves), a hue and a brightness of each object's own, specks of the
-objects' colours strewn over the scene, and normal noise.
+Then come the difficulties: the texture, a colour with waves; a tint of each object's own; specks of the objects'
+colours, strewn over the scene; normal noise.
 """
 
 from typing import NamedTuple

@@ -23,6 +23,7 @@ from course_lib.numpy.models.bert_heads import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
+from course_lib.numpy.models.cnn import CNN
 from course_lib.numpy.models.distilbert import (
     DistilBertForMaskedLM,
     DistilBertForQuestionAnswering,
@@ -60,6 +61,7 @@ __all__ = [
     "BertForSequenceClassification",
     "BertForTokenClassification",
     "BertModel",
+    "CNN",
     "Decoder",
     "DecoderLayer",
     "DistilBertForMaskedLM",

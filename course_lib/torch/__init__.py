@@ -35,6 +35,7 @@ from course_lib.torch.models.bert_heads import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
+from course_lib.torch.models.cnn import CNN
 from course_lib.torch.models.distilbert import (
     DistilBertForMaskedLM,
     DistilBertForQuestionAnswering,
@@ -75,6 +76,7 @@ __all__ = [
     "BertForSequenceClassification",
     "BertForTokenClassification",
     "BertModel",
+    "CNN",
     "Decoder",
     "DecoderLayer",
     "DistilBertForMaskedLM",

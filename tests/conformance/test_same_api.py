@@ -16,12 +16,12 @@ CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
 MODULES = [
     "alignment", "attention", "positions", "losses", "encoder", "decoder", "rnn", "state",
     "models.transformer", "models.bert", "models.bert_heads", "models.seq2seq",
-    "models.roberta", "models.distilbert", "models.albert", "models.gpt",
+    "models.roberta", "models.distilbert", "models.albert", "models.gpt", "models.vit", "models.cnn",
 ]  # fmt: skip
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",
     "compare", "encode", "step", "attend", "predict_from", "next_logits", "reorder",
-    "start", "embed_source", "embed_target", "advance", "embed", "real_tokens",
+    "positions", "start", "embed_source", "embed_target", "advance", "embed", "real_tokens",
 ]  # fmt: skip
 SIGNATURE = "(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False)"
 NAMES = sorted(NUMPY.lib.__all__)

@@ -48,6 +48,7 @@ def test_a_compiled_model_of_any_batch_and_length_equals_the_eager_one(attention
 MODULES = ["checks", "masks", *(f"tensorflow.{name}" for name in (
     "alignment", "attention", "decoder", "fitting", "layers", "losses", "masks", "positions", "rnn",
     "decoding", "encoder", "models.bert", "models.bert_heads", "models.seq2seq", "models.transformer",
+    "models.vit", "models.cnn",
 ))]  # fmt: skip
 
 

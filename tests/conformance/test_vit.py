@@ -109,7 +109,7 @@ def test_fresh_weights(backend):
     config = ViTConfig((40, 20), 4, 3, 64, 2, 4, 80, 9, init_std=0.5)
     for name, value in backend.lib.get_state(backend.make("ViT", config)).items():
         if value.ndim > 1 or name == "class_token":
-            assert_allclose(value.std(), 0.5, rtol=0.25 if name == "class_token" else 0.07, err_msg=name)
+            assert_allclose(value.std(), 0.5, rtol=6 / np.sqrt(2 * value.size), err_msg=name)
             assert abs(value.mean()) < 0.25
         else:
             assert_allclose(value, 1.0 if name.endswith("weight") else 0.0, err_msg=name)
@@ -156,7 +156,7 @@ def test_the_bicubic_images_of_tensorflow_are_others():
     theirs = tf.image.resize(grid, (11, 11), "bicubic").numpy()[0, ..., 0]
     assert np.abs(theirs - cubic_weights(6, 11) @ grid[0, ..., 0] @ cubic_weights(6, 11).T).max() > 0.05
     inner = cubic_weights(6, 11, a=-0.5) @ grid[0, ..., 0] @ cubic_weights(6, 11, a=-0.5).T
-    assert_allclose(theirs[4:7, 4:7], inner[4:7, 4:7], atol=1e-5)
+    assert_allclose(theirs[4:7, 4:7], inner[4:7, 4:7], atol=2e-3)  # theirs takes its cubic from a table
 
 
 @pytest.mark.parametrize("size", [(12, 9), (6, 6), (3, 18)], ids=str)
@@ -198,8 +198,8 @@ SHAPE = r"must have shape \(B, 2, height, width\), got "
 BAD = {
     "bytes": ((IMAGES * 9).astype(np.uint8), TypeError, "must be numbers of floating point.*divide bytes by 255"),
     "one image": (IMAGES[0], ValueError, SHAPE + r"\(2, 6, 9\); .* images\[None\]"),
-    "channels last": (np.moveaxis(IMAGES, 1, -1), ValueError, SHAPE + r"\(3, 6, 9, 2\); channels .*moveaxis\(images, -1"),
-    "three channels": (IMAGES[:, [0, 1, 1]], ValueError, SHAPE + r"\(3, 3, 6, 9\)$"),
+    "channels last": (np.moveaxis(IMAGES, 1, -1), ValueError, SHAPE + r"\(3, 6, 9, 2\); channels .*moveaxis"),
+    "three channels": (IMAGES[:, [0, 1, 1]], ValueError, SHAPE + r"\(3, 3, 6, 9\)"),
     "turned": (IMAGES.swapaxes(2, 3), ValueError, "of 6 x 9 pixels .*, got 9 x 6; `interpolate=True` takes any"),
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""ViT equals `transformers`' ViTForImageClassification and ViTModel on random configurations, by files both ways: 1e-5.
+"""ViT equals `transformers`' ViTForImageClassification and ViTModel on random configurations, by files both ways.
 
-Ten configurations in NumPy (1e-6, as theirs makes the softmax of a double model in float32) and PyTorch, where one takes
-no time; in TensorFlow as many as `--configurations` says.
+Within 1e-5, in NumPy 1e-6, since theirs makes every softmax in float32. Ten configurations in NumPy and PyTorch, where
+one takes no time; in TensorFlow as many as `--configurations` says.
 """
 
 import numpy as np

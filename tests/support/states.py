@@ -163,6 +163,14 @@ def vit(config):
     return shapes | linear("classifier", config.d_model, config.n_classes)
 
 
+def cnn(config):
+    shapes, d_in = {}, config.n_channels
+    for n, d_out in enumerate(width for width in config.widths for _ in range(config.depth)):
+        shapes |= {f"convolutions.{n}.weight": (d_out, d_in, 3, 3), f"convolutions.{n}.bias": (d_out,)}
+        d_in = d_out
+    return shapes | linear("classifier", d_in, config.n_classes)
+
+
 def transformer(config):
     shapes = {"source_embedding.weight": (config.source_vocab, config.d_model)}
     if not config.share_embeddings:

@@ -115,8 +115,8 @@ class ViT(Checkpoint, Module):
         return np.concatenate([table[:1], resized.reshape(-1, table.shape[1])])
 
 
-def checked_images(images, config, any_size: bool = False):
-    """Images of a model with this configuration as an array, checked.
+def checked_images(images, config, any_size: bool | None = None):
+    """Images of a model with this configuration as an array, checked; `any_size` is None where no other is taken.
 
     Raises
     ------
@@ -125,5 +125,6 @@ def checked_images(images, config, any_size: bool = False):
     """
     images = np.asarray(images)
     size = None if any_size else config.size
-    check_images(images.shape, images.dtype, config.n_channels, size, advice="; `interpolate=True` takes any size")
+    advice = "" if any_size is None else "; `interpolate=True` takes any size"
+    check_images(images.shape, images.dtype, config.n_channels, size, advice=advice)
     return images.astype(np.float64)

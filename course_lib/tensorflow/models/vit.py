@@ -138,8 +138,8 @@ class ViT(Checkpoint, Fittable, ExplicitMask, keras.Model):
         return keras.InputSpec("float32", (None, self.config.n_channels, *self.config.size), name="images")
 
 
-def checked_images(images, config, any_size: bool = False):
-    """Images of a model with this configuration as a tensor, checked.
+def checked_images(images, config, any_size: bool | None = None):
+    """Images of a model with this configuration as a tensor, checked; `any_size` is None where no other is taken.
 
     Raises
     ------
@@ -148,7 +148,8 @@ def checked_images(images, config, any_size: bool = False):
     """
     images = tf.convert_to_tensor(images)
     size = None if any_size else config.size
+    advice = "" if any_size is None else "; `interpolate=True` takes any size"
     shape, dtype = images.shape.as_list(), images.dtype.name
-    check_images(shape, dtype, config.n_channels, size, advice="; `interpolate=True` takes any size")
+    check_images(shape, dtype, config.n_channels, size, advice=advice)
     # a training's compiled function knows of no axis how long it is
     return tf.ensure_shape(images, (None, config.n_channels, *(size or (None, None))))

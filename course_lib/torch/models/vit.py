@@ -119,8 +119,8 @@ class ViT(Checkpoint, nn.Module):
         return torch.cat([table[:1], resized[0].flatten(1).T.to(table.dtype)])
 
 
-def checked_images(images, config, any_size: bool = False):
-    """Images of a model with this configuration as a tensor, checked.
+def checked_images(images, config, any_size: bool | None = None):
+    """Images of a model with this configuration as a tensor, checked; `any_size` is None where no other is taken.
 
     Raises
     ------
@@ -129,5 +129,6 @@ def checked_images(images, config, any_size: bool = False):
     """
     images = tensor_of(images)
     size = None if any_size else config.size
-    check_images(images.shape, images.dtype, config.n_channels, size, advice="; `interpolate=True` takes any size")
+    advice = "" if any_size is None else "; `interpolate=True` takes any size"
+    check_images(images.shape, images.dtype, config.n_channels, size, advice=advice)
     return images
