@@ -109,3 +109,12 @@ def test_fifty_steps_agree_between_the_frameworks():
         losses.append(train(model, batches.epoch, objective, rate=1e-2, steps=50, progress=False).loss)
     assert_allclose(losses[0], losses[1], rtol=0, atol=1e-3)
     assert np.mean(losses[0][-4:]) < 0.3 * np.mean(losses[0][:4])
+
+
+def test_keras_serves_images(tmp_path):
+    import tensorflow as tf
+
+    model = TENSORFLOW.make("CNN", CONFIG, state=STATE)
+    model.export(tmp_path, verbose=False)
+    images = IMAGES.astype(np.float32)
+    assert_allclose(tf.saved_model.load(str(tmp_path)).serve(images), model(images).logits, rtol=1e-4, atol=1e-5)
