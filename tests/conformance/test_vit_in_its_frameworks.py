@@ -56,14 +56,12 @@ def test_half_precision_in_tensorflow(policy, rounding):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # PyTorch's own, from its compiler
 def test_compiled_whole_for_batches_and_sizes():
-    """Without a break in the graph; the sizes vary from call to call."""
+    """Without a break in the graph; another batch, another size."""
     model = build(TORCH, attention=TORCH.function("fused_attention")).eval()
     torch.compiler.reset()
     compiled = torch.compile(model, fullgraph=True, backend="eager")
-    for images in (IMAGES, IMAGES[:2]):
-        assert_allclose(logits(compiled, images), logits(model, images), rtol=1e-4, atol=2e-6)
-    for images in (LARGER, IMAGES, LARGER[..., :6]):
-        found, expected = (logits(of, images, interpolate=True) for of in (compiled, model))
+    for images in (IMAGES, IMAGES[:2], LARGER):
+        found, expected = (logits(of, images, interpolate=images is LARGER) for of in (compiled, model))
         assert_allclose(found, expected, rtol=1e-4, atol=2e-6)
 
 

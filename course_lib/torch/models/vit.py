@@ -101,7 +101,7 @@ class ViT(Checkpoint, nn.Module):
     def embed(self, images):
         """The input of the encoder, z_0 of eq. 1: (B, n_channels, height, width) -> (B, 1 + N, d_model)."""
         patches = self.patches(images)  # (B, N, d_model)
-        first = self.class_token.to(patches.dtype).expand(len(patches), 1, -1)
+        first = self.class_token.to(patches.dtype).expand(patches.shape[0], 1, -1)
         return self.dropout(torch.cat([first, patches], dim=1) + self.positions(images.shape[2:]))
 
     def positions(self, size):
