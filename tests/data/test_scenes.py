@@ -122,6 +122,8 @@ def test_how_often_two_objects_are_of_one_kind(same):
     share = scenes.same_kind(found, "red", "blue").mean()
     assert_allclose(share, 0.25 if same is None else same, atol=0.05)
     assert_allclose(np.bincount(found.kinds[:, 1]) / 1500, 0.25, atol=0.05)
+    apart = np.bincount((found.kinds[:, 1] - found.kinds[:, 0]) % 4, minlength=4)[1:] / 1500
+    assert_allclose(apart, (1 - share) / 3, atol=0.05)  # any other kind as often
 
 
 @pytest.mark.parametrize("options, message", [
@@ -152,13 +154,13 @@ def test_cheap_classifiers_are_far_from_solving_it(baseline):
 
 
 def test_the_baselines_solve_what_they_can_see():
-    """A class by the colour of the scene, and for the pixels by which half is bright."""
+    """A class by the colour of the scene, and for the pixels by which half is bright, in the last channel."""
     rng = np.random.default_rng(0)
     images, labels = 0.5 + 0.05 * rng.standard_normal((90, 3, 8, 8)), rng.integers(0, 3, size=90)
     coloured, halves = images.copy(), images.copy()
     coloured[np.arange(90), labels] += 0.3
-    halves[labels == 1, :, :4] += 0.2
-    halves[labels != 1, :, 4:] += 0.2
+    halves[labels == 1, 2, :, :4] += 0.2
+    halves[labels != 1, 2, :, 4:] += 0.2
     for baseline, seen, expected in (
         (colour_regression, coloured, labels), (pixel_regression, halves, labels == 1)
     ):  # fmt: skip
