@@ -88,9 +88,9 @@ class Made:
 def cubic_weights(n: int, n_new: int, a: float = -0.75) -> np.ndarray:
     """Cubic interpolation of n samples at n_new places as a matrix (n_new, n): W P W'^T resizes a grid P, bicubic.
 
-    The convolution of Keys (1981, eq. 4) with the four samples around each place: at a distance d up to 1 the weight is
-    (a + 2) d^3 - (a + 3) d^2 + 1, and up to 2 it is a (d^3 - 5 d^2 + 8 d - 4). A sample stands in the middle of its share
-    of the line, and beyond the ends the last one goes on.
+    The cubic convolution of Keys (1981) with the four samples around each place: at a distance d up to 1 the weight is
+    (a + 2) d^3 - (a + 3) d^2 + 1, and up to 2 it is a (d^3 - 5 d^2 + 8 d - 4). A sample stands in the middle of its
+    share of the line, and beyond the ends the last one goes on.
 
     `a` is -0.75 in `torch.nn.functional.interpolate`, by which ViT's positions are interpolated in `transformers`.
     `tf.image.resize` has -0.5 and other ends, so it gives other numbers.
