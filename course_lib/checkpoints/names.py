@@ -11,25 +11,27 @@ from course_lib.errors import CheckpointError, few
 
 
 class Joined:
-    """One weight of theirs that is several of ours, below each other, or one that stands transposed.
+    """One weight of theirs that is several of ours, below each other, or one that stands otherwise than ours.
 
     Parameters
     ----------
     names : ours, in their order; each has an equal share of the rows
     transposed : whether their matrices are (d_in, d_out), as those of GPT-2's `Conv1D`; vectors are as they are
+    in_front : how many axes of length 1 theirs has before those of ours
     """
 
-    def __init__(self, *names: str, transposed: bool = False):
-        self.names, self.transposed = names, transposed
+    def __init__(self, *names: str, transposed: bool = False, in_front: int = 0):
+        self.names, self.transposed, self.in_front = names, transposed, in_front
 
     def split(self, value: np.ndarray) -> list[np.ndarray]:
-        """Theirs into ours; ValueError for rows that cannot be shared equally."""
-        value = self._turned(value)
+        """Theirs into ours; ValueError for rows that cannot be shared equally, and for an axis that is not 1."""
+        value = self._turned(value.reshape(value.shape[self.in_front :]) if self.in_front else value)
         return [value] if len(self.names) == 1 else np.split(value, len(self.names))
 
     def join(self, values: list[np.ndarray]) -> np.ndarray:
         """Ours into theirs, the inverse of `split`."""
-        return self._turned(values[0] if len(values) == 1 else np.concatenate(values))
+        value = self._turned(values[0] if len(values) == 1 else np.concatenate(values))
+        return value[(None,) * self.in_front] if self.in_front else value
 
     def _turned(self, value):
         return value.T if self.transposed and value.ndim == 2 else value

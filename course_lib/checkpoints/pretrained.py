@@ -25,6 +25,7 @@ _SIZES = (
 )
 _SIZES += ("target_vocab", "d_hidden", "cell", "score", "order")
 _SIZES += ("n_decoder_layers", "d_head", "n_buckets", "gated")
+_SIZES += ("image_size", "patch_size", "n_channels", "qkv_bias")
 
 
 class Family(NamedTuple):

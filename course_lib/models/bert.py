@@ -10,6 +10,7 @@ from course_lib.checks import check_choice, check_heads
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
 from course_lib.models.config_json import Border, check_keys, read, reader_of, write
 from course_lib.models.fields import (
+    check_class_names,
     check_dropouts,
     check_norm_eps,
     check_pad_id,
@@ -104,14 +105,7 @@ class BertConfig:
         check_choice("problem_type", self.problem_type, PROBLEMS)
         check_choice("pooling", self.pooling, POOLINGS)
         check_switches(self, "pre_norm")
-        if self.labels is not None:
-            if not isinstance(self.labels, (tuple, list)) or not all(isinstance(label, str) for label in self.labels):
-                raise ValueError(f"labels must be the names of the classes, texts; got {self.labels!r}")
-            object.__setattr__(self, "labels", tuple(self.labels))  # a list would make the configuration unhashable
-            if len(self.labels) != self.n_classes:
-                raise ValueError(
-                    f"there are {len(self.labels)} labels for n_classes={self.n_classes}; give each class its name"
-                )
+        check_class_names(self)
 
     @property
     def block(self) -> BlockConfig:

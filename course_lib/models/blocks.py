@@ -37,6 +37,7 @@ class BlockConfig:
     gated: bool = False  # feed-forward with a gate, activation(x W1) * (x V) (Shazeer 2020)
     rotary_base: float | None = None  # of rotary positions in self-attention, 10000 in Su et al. 2021; None: none
     feed_forward_dropout: float = 0.0  # of what feed-forward has between its matrices (Raffel et al. 2020, section 2.1)
+    qkv_bias: bool | None = None  # whether queries, keys and values have a bias; None: as linear_bias says
 
     @property
     def for_attention(self) -> dict:
@@ -50,6 +51,7 @@ class BlockConfig:
             "linear_bias": self.linear_bias,
             "scale": self.scale,
             "rotary_base": self.rotary_base,
+            "qkv_bias": self.qkv_bias,
         }
 
     @property
@@ -71,6 +73,7 @@ class BlockConfig:
         check_dropouts(self, "dropout", "attention_dropout", "feed_forward_dropout")
         check_norm_eps(self.norm_eps)
         check_switches(self, "pre_norm", "linear_bias", "gated")
+        check_switches(self, *([] if self.qkv_bias is None else ["qkv_bias"]))
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("norm", self.norm, NORMS)
         for name in ("scale", "rotary_base"):

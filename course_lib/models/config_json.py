@@ -58,12 +58,7 @@ def read(kind, settings: dict):
     try:
         if known.get("pooling") == "cls":  # the first token, by its name
             known["pooling"] = "first"
-        labels, n_labels = settings.get("id2label"), settings.get("num_labels")
-        if labels and n_labels is not None and len(labels) < n_labels:
-            raise ValueError(f"id2label names {len(labels)} classes, but num_labels is {n_labels}")
-        known["n_classes"] = len(labels) if labels else 2 if n_labels is None else n_labels
-        known["labels"] = _labels(labels) if labels else None
-        return kind(**{**border.absent, **known})
+        return kind(**{**border.absent, **known, **read_classes(settings)})
     except (ValueError, TypeError, AttributeError) as error:  # the last two: another kind of value
         raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
 
@@ -77,15 +72,40 @@ def write(config, architecture: str) -> dict:
     mean = config.pooling if architecture.endswith("ForSequenceClassification") else None
     settings = {theirs: getattr(config, ours) for ours, theirs in config.border.keys.items()}
     answers = architecture.endswith("ForQuestionAnswering")  # there a start and an end are what is labelled
-    names = dict(enumerate(_nameless(2) if answers else config.labels or _nameless(config.n_classes)))
     return {
         "architectures": [architecture],
         "model_type": _type_of(config, config.pre_norm, mean),
         "position_embedding_type": "absolute",
         **{key: value for key, value in settings.items() if key not in _SELDOM or value != _SELDOM[key]},
-        "id2label": {str(i): name for i, name in names.items()},
-        "label2id": {name: i for i, name in names.items()},
+        **write_classes(_nameless(2) if answers else class_names(config)),
     }
+
+
+def read_classes(settings: dict) -> dict:
+    """The fields `n_classes` and `labels` of a configuration, of the contents of a config.json of any family.
+
+    Raises
+    ------
+    ValueError, TypeError, AttributeError : names that are none, or fewer than classes.
+    """
+    labels, n_labels = settings.get("id2label"), settings.get("num_labels")
+    if labels and n_labels is not None and len(labels) < n_labels:
+        raise ValueError(f"id2label names {len(labels)} classes, but num_labels is {n_labels}")
+    n_classes = len(labels) if labels else 2 if n_labels is None else n_labels
+    return {"n_classes": n_classes, "labels": _labels(labels) if labels else None}
+
+
+def write_classes(names: tuple[str, ...]) -> dict:
+    """What a config.json says of classes with these names, or of those that `class_names` gives."""
+    return {
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "label2id": {name: i for i, name in enumerate(names)},
+    }
+
+
+def class_names(config) -> tuple[str, ...]:
+    """The names of the classes of a configuration; where it has none, those that `transformers` makes up."""
+    return config.labels or _nameless(config.n_classes)
 
 
 def reader_of(kind):

@@ -51,6 +51,18 @@ def check_pad_id(pad_id, name: str, size: int, what: str = "pad_id") -> None:
         raise ValueError(f"{what} must be an id of the vocabulary, 0 ... {size - 1} for {name}={size}; got {pad_id!r}")
 
 
+def check_class_names(config) -> None:
+    """Raise ValueError unless the field `labels` is None or a text for each class; a list becomes a tuple."""
+    labels = config.labels
+    if labels is None:
+        return
+    if not isinstance(labels, (tuple, list)) or not all(isinstance(label, str) for label in labels):
+        raise ValueError(f"labels must be the names of the classes, texts; got {labels!r}")
+    object.__setattr__(config, "labels", tuple(labels))  # a list would make the configuration unhashable
+    if len(labels) != config.n_classes:
+        raise ValueError(f"there are {len(labels)} labels for n_classes={config.n_classes}; give each class its name")
+
+
 def is_number(value) -> bool:
     """Whether `value` is a finite number and no boolean."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

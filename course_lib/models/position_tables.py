@@ -121,3 +121,22 @@ class Made:
 
     def __reduce__(self):
         return self.maker, self.arguments
+
+
+def cubic_weights(n: int, n_new: int, a: float = -0.75) -> np.ndarray:
+    """Cubic interpolation of n samples at n_new places as a matrix (n_new, n): W P W'^T resizes a grid P, bicubic.
+
+    The cubic convolution of Keys (1981) with the four samples around each place: at a distance d up to 1 the weight is
+    (a + 2) d^3 - (a + 3) d^2 + 1, and up to 2 it is a (d^3 - 5 d^2 + 8 d - 4). A sample stands in the middle of its
+    share of the line, and beyond the ends the last one goes on.
+
+    `a` is -0.75 in `torch.nn.functional.interpolate`, by which ViT's positions are interpolated in `transformers`.
+    `tf.image.resize` has -0.5 and other ends, so it gives other numbers.
+    """
+    centres = (np.arange(n_new) + 0.5) * n / n_new - 0.5  # (n_new,), in samples
+    taps = np.floor(centres)[:, None] + np.arange(-1, 3)  # (n_new, 4): the samples around each
+    x = np.abs(centres[:, None] - taps)
+    near = (a + 2) * x**3 - (a + 3) * x**2 + 1
+    far = a * (x**3 - 5 * x**2 + 8 * x - 4)
+    here = np.clip(taps, 0, n - 1)[..., None] == np.arange(n)  # (n_new, 4, n)
+    return (np.where(x <= 1, near, far)[..., None] * here).sum(axis=1)

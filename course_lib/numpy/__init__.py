@@ -26,6 +26,7 @@ from course_lib.numpy.models.bert_heads import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
+from course_lib.numpy.models.cnn import CNN
 from course_lib.numpy.models.distilbert import (
     DistilBertForMaskedLM,
     DistilBertForQuestionAnswering,
@@ -44,6 +45,7 @@ from course_lib.numpy.models.roberta import (
 from course_lib.numpy.models.seq2seq import Seq2Seq
 from course_lib.numpy.models.t5 import T5
 from course_lib.numpy.models.transformer import Transformer, load_translator
+from course_lib.numpy.models.vit import ViT, image_to_patches
 from course_lib.numpy.positions import (
     LearnedPositions,
     RelativePositions,
@@ -70,6 +72,7 @@ __all__ = [
     "BertForSequenceClassification",
     "BertForTokenClassification",
     "BertModel",
+    "CNN",
     "Decoder",
     "DecoderLayer",
     "DistilBertForMaskedLM",
@@ -101,6 +104,7 @@ __all__ = [
     "T5",
     "TimeModulation",
     "Transformer",
+    "ViT",
     "attention",
     "blockwise",
     "blockwise_attention",
@@ -109,6 +113,7 @@ __all__ = [
     "fused",
     "fused_attention",
     "get_state",
+    "image_to_patches",
     "linear_attention",
     "linear_attention_step",
     "load_translator",

@@ -46,6 +46,7 @@ from course_lib.tensorflow.models.bert_heads import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
+from course_lib.tensorflow.models.cnn import CNN
 from course_lib.tensorflow.models.distilbert import (
     DistilBertForMaskedLM,
     DistilBertForQuestionAnswering,
@@ -64,6 +65,7 @@ from course_lib.tensorflow.models.roberta import (
 from course_lib.tensorflow.models.seq2seq import Seq2Seq
 from course_lib.tensorflow.models.t5 import T5
 from course_lib.tensorflow.models.transformer import Transformer, load_translator
+from course_lib.tensorflow.models.vit import ViT, image_to_patches
 from course_lib.tensorflow.positions import (
     LearnedPositions,
     RelativePositions,
@@ -90,6 +92,7 @@ __all__ = [
     "BertForSequenceClassification",
     "BertForTokenClassification",
     "BertModel",
+    "CNN",
     "Decoder",
     "DecoderLayer",
     "DistilBertForMaskedLM",
@@ -121,6 +124,7 @@ __all__ = [
     "T5",
     "TimeModulation",
     "Transformer",
+    "ViT",
     "attention",
     "blockwise",
     "blockwise_attention",
@@ -129,6 +133,7 @@ __all__ = [
     "fused",
     "fused_attention",
     "get_state",
+    "image_to_patches",
     "linear_attention",
     "linear_attention_step",
     "load_translator",

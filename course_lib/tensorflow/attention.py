@@ -105,6 +105,7 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
     linear_bias : whether the four linear layers add a bias
     scale : what q k^T is multiplied by; 1 / sqrt(d_head) when None
     rotary_base : of rotary positions, 10000 as a rule; None for none. For self-attention only
+    qkv_bias : whether those of queries, keys and values do, where not as `linear_bias` says
 
     Raises
     ------
@@ -124,15 +125,17 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
         linear_bias: bool = True,
         scale: float | None = None,
         rotary_base: float | None = None,
+        qkv_bias: bool | None = None,
     ):
         super().__init__()
         check_dropout(dropout)
         self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads or n_heads
         self.d_head = check_heads(d_model, n_heads, n_kv_heads, d_head)
         self.dropout, self.attention, self.scale, self.rotary_base = dropout, attention, scale, rotary_base
-        self.q_proj = dense(d_model, n_heads * self.d_head, bias=linear_bias)
-        self.k_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=linear_bias)
-        self.v_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=linear_bias)
+        qkv_bias = linear_bias if qkv_bias is None else qkv_bias
+        self.q_proj = dense(d_model, n_heads * self.d_head, bias=qkv_bias)
+        self.k_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
+        self.v_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.out_proj = dense(n_heads * self.d_head, d_model, bias=linear_bias)
 
     def call(self, q, k, v, mask=None, bias=None, causal=False, training=False):

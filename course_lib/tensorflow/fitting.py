@@ -73,22 +73,23 @@ class Fittable:
         input_signature : a list of one entry, the inputs: a `keras.InputSpec`, or a dict or tuple of them
         """
         served = _Served(self)
-        served.export(filepath, format, verbose, input_signature or [self._ids_signature()], **kwargs)
+        served.export(filepath, format, verbose, input_signature or [self._inputs_signature()], **kwargs)
 
     @property
     def _default_save_signature(self):
         """What `tf.saved_model.save` writes when it is told nothing else."""
-        names = [spec.name for spec in tf.nest.flatten(self._ids_signature())]
-        specs = [tf.TensorSpec((None, None), tf.int64, name) for name in names]
+        inputs = tf.nest.flatten(self._inputs_signature())
+        names = [spec.name for spec in inputs]
+        specs = [tf.TensorSpec(spec.shape, spec.dtype, spec.name) for spec in inputs]
 
         @tf.function(input_signature=specs, autograph=False)
-        def serving_default(*ids):
-            return self.predict_step((dict(zip(names, ids, strict=True)),))
+        def serving_default(*given):
+            return self.predict_step((dict(zip(names, given, strict=True)),))
 
         return serving_default
 
-    def _ids_signature(self):
-        """One `InputSpec` for each argument without which the model cannot be called."""
+    def _inputs_signature(self):
+        """One `InputSpec` for each argument without which the model cannot be called: ids, unless it says otherwise."""
         names = [p.name for p in self._call_signature.parameters.values() if p.default is p.empty]
         specs = tuple(keras.InputSpec("int64", (None, None), name=name) for name in names)
         return specs[0] if len(specs) == 1 else specs

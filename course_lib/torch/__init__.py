@@ -38,6 +38,7 @@ from course_lib.torch.models.bert_heads import (
     BertForSequenceClassification,
     BertForTokenClassification,
 )
+from course_lib.torch.models.cnn import CNN
 from course_lib.torch.models.distilbert import (
     DistilBertForMaskedLM,
     DistilBertForQuestionAnswering,
@@ -56,6 +57,7 @@ from course_lib.torch.models.roberta import (
 from course_lib.torch.models.seq2seq import Seq2Seq
 from course_lib.torch.models.t5 import T5
 from course_lib.torch.models.transformer import Transformer, load_translator
+from course_lib.torch.models.vit import ViT, image_to_patches
 from course_lib.torch.positions import (
     LearnedPositions,
     RelativePositions,
@@ -85,6 +87,7 @@ __all__ = [
     "BertForSequenceClassification",
     "BertForTokenClassification",
     "BertModel",
+    "CNN",
     "Decoder",
     "DecoderLayer",
     "DistilBertForMaskedLM",
@@ -116,6 +119,7 @@ __all__ = [
     "T5",
     "TimeModulation",
     "Transformer",
+    "ViT",
     "attention",
     "blockwise",
     "blockwise_attention",
@@ -124,6 +128,7 @@ __all__ = [
     "fused",
     "fused_attention",
     "get_state",
+    "image_to_patches",
     "linear_attention",
     "linear_attention_step",
     "load_translator",

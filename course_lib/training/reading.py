@@ -17,10 +17,12 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from course_lib.batches.contrastive import ContrastiveBatch
+from course_lib.batches.images import ImageBatch
 from course_lib.batches.masked import MaskedBatch, PretrainingBatch
 from course_lib.batches.spans import SpanBatch
 from course_lib.batches.texts import IGNORED, TextBatch, TokenBatch
 from course_lib.checks import check_ids
+from course_lib.models.images import check_images
 from course_lib.training.arguments import (
     check_problem,
     check_reads_texts,
@@ -53,6 +55,7 @@ MASKED = Fields.of(MaskedBatch, "(B, T)", "(B, T)")
 SPANS = Fields.of(SpanBatch, "(B, T)", "(B, T)", "(B,)", "(B,)")
 PRETRAINING = Fields.of(PretrainingBatch, "(B, T)", "(B, T)", "(B, T)", "(B,)")
 CONTRASTIVE = Fields.of(ContrastiveBatch, "(B, T)", "(B, S)")
+IMAGES = Fields.of(ImageBatch, "(B, C, height, width)", "(B,)")
 
 
 def padding_of(model) -> int | None:
@@ -143,6 +146,18 @@ def contrastive(model, name: str, batch, directions: int = 1) -> Update:
     return Update(arrays, (directions * len(arrays["first"]),))
 
 
+def images(model, name: str, batch) -> Update:
+    """ImageBatch -> images, float32 (B, C, height, width), and labels (B,) for a classifier whose config knows them."""
+    check_problem(model)
+    arrays, config = _fields(name, batch, IMAGES), getattr(getattr(model, "_orig_mod", model), "config", None)
+    if not hasattr(config, "n_channels"):
+        raise TypeError(f"a {type(model).__name__} reads no images: its config has no n_channels and no size")
+    pixels = arrays["images"]
+    check_images(pixels.shape, pixels.dtype, config.n_channels, config.size, f"the images of {name}")
+    _check_labels(f"the labels of {name}", arrays["labels"], config.n_classes)
+    return Update(arrays | {"images": pixels.astype(np.float32, copy=False)}, (_count(arrays["labels"]),))
+
+
 def _texts(model, name, batch, fields) -> dict:
     """The arrays of a batch whose ids go into a model, and the segments into one that tells them apart."""
     check_reads_texts(model)
@@ -171,7 +186,7 @@ def _fields(name, batch, fields: Fields) -> dict:
         if not hasattr(value, "shape") or not hasattr(value, "dtype"):
             raise TypeError(f"{which} must be an array {axes}, got {type(value).__name__}")
         found[key] = value = _array(value)
-        check_ids(which, value.shape, value.dtype.kind in "iu", 0, 0, 1, axes)
+        check_ids(which, value.shape, value.dtype.kind in "iu" or key == "images", 0, 0, 1, axes)
         if value.shape[0] == 0 or value.shape[-1] == 0:
             raise ValueError(f"{which} has no sequence, or none with a token: its shape is {value.shape}")
         for axis, length in zip(axes.strip("(,)").split(", "), value.shape, strict=True):

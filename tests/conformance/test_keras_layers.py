@@ -15,16 +15,20 @@ import course_lib.tensorflow as lib
 from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
+from course_lib.models.cnn import CNNConfig
 from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
+from course_lib.models.vit import ViTConfig
 from course_lib.tensorflow.models.albert import AlbertEmbeddings
 from course_lib.tensorflow.models.bert import BertEmbeddings
 from course_lib.tensorflow.models.bert_heads import MaskedLMHead
+from course_lib.tensorflow.models.cnn import Convolution
 from course_lib.tensorflow.models.roberta import RobertaEmbeddings, RobertaHead
+from course_lib.tensorflow.models.vit import PatchEmbedding
 from course_lib.tensorflow.training.classifier import embed
 from tests.support.backends import TENSORFLOW
 from tests.support.keras_models import ROUNDING, error
@@ -43,6 +47,8 @@ X, WIDE = np.random.default_rng(0).normal(size=(2, 2, 4, 6)).astype("float32")
 MASK = np.array([[1, 1, 0, 1], [1, 0, 0, 0]], dtype=bool)[:, None, None]
 BLOCK = BlockConfig(6, 3, 8, 0.1, 0.2, "gelu", True, "rms", 1e-3, 1, 4, 0.7, False, True, 9.0)
 
+IMAGES = np.random.default_rng(1).normal(size=(2, 2, 6, 9)).astype("float32")
+VIT = ViTConfig((6, 9), 3, 2, 6, 1, 3, 8, 3, 0.1, attention_dropout=0.25, qkv_bias=False, labels=("a", "b", "c"))
 PLAIN = {"vocab_size": 13, "d_model": 6, "n_layers": 1, "n_heads": 3, "d_ff": 8, "max_len": 13, "pad_id": 5}
 ALBERT = AlbertConfig(**PLAIN | {"n_layers": 2}, d_embedding=4, n_groups=2)
 DISTILBERT, ROBERTA = DistilBertConfig(**PLAIN, sinusoidal=True), RobertaConfig(**PLAIN)
@@ -58,6 +64,7 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "BertForSequenceClassification": ((BERT, lib.fused_attention), (IDS, MASK)),
     "BertForTokenClassification": ((BERT, lib.fused_attention), (IDS, MASK)),
     "BertModel": ((BERT, lib.fused_attention, False), (IDS, MASK)),
+    "CNN": ((CNNConfig((6, 9), 2, (4, 5), 1, 3),), (IMAGES,)),
     "Decoder": ((1, BLOCK, lib.rotary(lib.attention, 7.0), False), (X,)),
     "DecoderLayer": ((BLOCK, lib.fused_attention), (X, WIDE)),
     "DotScore": ((6, 6), (X, WIDE)),
@@ -78,6 +85,9 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "T5": ((T5Config(13, 6, 1, 1, 3, 4, 8, pad_id=5), lib.fused_attention), (IDS, TARGETS)),
     "TimeModulation": ((6, 3, 2.0), (X, WIDE[..., 0])),
     "Transformer": ((TRANSFORMER, lib.fused_attention), (IDS, TARGETS)),
+    "ViT": ((VIT, lib.fused_attention), (IMAGES,)),
+    PatchEmbedding: ((2, 5, 3, 0.5), (IMAGES,)),
+    Convolution: ((2, 5), (IMAGES,)),
     BertEmbeddings: ((BERT,), (IDS, IDS % 2)),
     AlbertEmbeddings: ((ALBERT,), (IDS, IDS % 2)),
     RobertaEmbeddings: ((ROBERTA,), (IDS,)),
@@ -85,7 +95,7 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     MaskedLMHead: ((BERT,), (X, np.ones((13, 6), dtype="float32"))),
 }  # fmt: skip
 LAYERS = [name for name in lib.__all__ if isinstance(getattr(lib, name), type) and name != "NextLogits"]
-OWN = [BertEmbeddings, MaskedLMHead, AlbertEmbeddings, RobertaEmbeddings, RobertaHead]
+OWN = [BertEmbeddings, MaskedLMHead, AlbertEmbeddings, RobertaEmbeddings, RobertaHead, PatchEmbedding, Convolution]
 WALK = pytest.mark.parametrize("name", [*LAYERS, *OWN], ids=str)
 
 
@@ -224,6 +234,7 @@ MODELS = {
     "tokens": (lambda: lib.BertForTokenClassification(SMALL, seen_dropouts), IDS, IDS % 3),
     "gpt": (lambda: lib.GPT(READER, seen_dropouts), IDS, IDS),
     "t5": (lambda: lib.T5(READS, seen_dropouts), (IDS, TARGETS), TARGETS),
+    "vit": (lambda: lib.ViT(VIT, seen_dropouts), IMAGES, np.array([0, 2])),
     "transformer": (lambda: lib.Transformer(PAIRS, seen_dropouts), {"source_ids": IDS, "target_ids": TARGETS}, TARGETS),
     "seq2seq": (lambda: lib.Seq2Seq(Seq2SeqConfig(13, 11, 4, 6, score="dot", pad_id=5)), (IDS, TARGETS), TARGETS),
 }
@@ -251,7 +262,7 @@ def test_a_model_fits_evaluates_and_predicts_by_keras(kind):
     assert_allclose(loss, np.mean(losses), rtol=1e-5)
     assert_allclose(accuracy, (logits.argmax(-1) == labels).mean(), rtol=1e-6)
     hidden = {"mask": lib.padding_mask(IDS, 5)} if kind in ("classifier", "masked", "tokens") else {}
-    expected = model(inputs, **hidden).logits if isinstance(inputs, (dict, tuple)) else model(IDS, **hidden).logits
+    expected = model(inputs, **hidden).logits if isinstance(inputs, (dict, tuple)) else model(inputs, **hidden).logits
     assert_allclose(logits, expected, rtol=1e-4, atol=1e-5)
 
 

@@ -16,13 +16,13 @@ CALLS = {"numpy": "__call__", "torch": "forward", "tensorflow": "call"}
 MODULES = [
     "alignment", "attention", "positions", "losses", "encoder", "decoder", "rnn", "state",
     "models.transformer", "models.bert", "models.bert_heads", "models.seq2seq",
-    "models.roberta", "models.distilbert", "models.albert", "models.gpt", "models.t5",
+    "models.roberta", "models.distilbert", "models.albert", "models.gpt", "models.t5", "models.vit", "models.cnn",
     "efficient.blockwise", "efficient.windowed", "efficient.linear",
 ]  # fmt: skip
 METHODS = [
     "from_pretrained", "save_pretrained", "split", "merge", "project", "recur", "combine", "initial_state", "prepare",
     "compare", "encode", "step", "attend", "predict_from", "next_logits", "reorder",
-    "start", "embed_source", "embed_target", "advance", "embed", "real_tokens",
+    "positions", "start", "embed_source", "embed_target", "advance", "embed", "real_tokens",
 ]  # fmt: skip
 SIGNATURE = "(q, k, v, mask=None, bias=None, dropout=0.0, scale=None, causal=False)"
 NAMES = sorted(NUMPY.lib.__all__)
@@ -83,7 +83,7 @@ def test_signatures_of_the_contract(backend):
     call = getattr(lib.MultiHeadAttention, CALLS[backend.name])
     assert of(call) == "(self, q, k, v, mask=None, bias=None, causal=False)"
     names = [row[0] for row in described(lib.MultiHeadAttention.__init__)]
-    settings = ["n_kv_heads", "d_head", "linear_bias", "scale", "rotary_base"]
+    settings = ["n_kv_heads", "d_head", "linear_bias", "scale", "rotary_base", "qkv_bias"]
     assert names == ["self", "d_model", "n_heads", "dropout", "attention", *settings]
     assert [row[0] for row in described(lib.BertModel.from_pretrained)][:1] == ["name_or_folder"]
 

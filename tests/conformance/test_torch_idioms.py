@@ -26,12 +26,14 @@ from course_lib.checkpoints.weights import CheckpointError
 from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig, EncoderOutput
+from course_lib.models.cnn import CNNConfig
 from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
+from course_lib.models.vit import ViTConfig
 from course_lib.torch.training import classifier as classifier_training
 from course_lib.torch.training import translation
 from course_lib.torch.training.loader import data_loader
@@ -196,6 +198,7 @@ def parts():
         "BertForSequenceClassification": ((config,), (SOURCE,)),
         "BertForTokenClassification": ((config,), (SOURCE,)),
         "BertModel": ((config,), (SOURCE,)),
+        "CNN": ((CNNConfig((6, 9), 2, (4, 5)),), (torch.randn(3, 2, 6, 9),)),
         "Decoder": ((1, BLOCK), (x, x)),
         "DecoderLayer": ((BLOCK,), (x, x)),
         "DotScore": ((6, 6), (x, x)),
@@ -216,6 +219,7 @@ def parts():
         "T5": ((T5Config(9, 6, 1, 1, 3, 4, 8),), (SOURCE, TARGET)),
         "TimeModulation": ((6, 5, 2.0), (x, times)),
         "Transformer": ((TRANSLATOR,), (SOURCE, TARGET)),
+        "ViT": ((ViTConfig((6, 9), 3, 2, 12, 1, 3, 10),), (torch.randn(3, 2, 6, 9),)),
     }
 
 

@@ -24,6 +24,7 @@ NEEDS = {
     "course_lib.lecture.show": ("lectures", "IPython"),
     "course_lib.evaluation.answer_baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.baselines": ("lectures", "sklearn"),
+    "course_lib.evaluation.image_baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.retrieval_baselines": ("lectures", "sklearn"),
     **{f"course_lib.grading.marking.{name}": ("lab", "nbformat") for name in
        ("alone", "cells", "execute", "normalise", "reading", "strays")},

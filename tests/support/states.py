@@ -174,6 +174,25 @@ def t5(config):
     return shapes | ({} if config.tie_output else {"out_proj.weight": (config.vocab_size, d_model)})
 
 
+def vit(config):
+    shapes = {"patches.weight": (config.d_model, config.n_channels, config.patch_size, config.patch_size)}
+    shapes |= {"patches.bias": (config.d_model,), "class_token": (config.d_model,)}
+    shapes |= {"position.weight": (config.n_tokens, config.d_model)}
+    shapes |= encoder(config.n_layers, config.d_model, config.d_ff, True, "encoder.")
+    if not config.qkv_bias:
+        biases = ("q_proj.bias", "k_proj.bias", "v_proj.bias")
+        shapes = {name: shape for name, shape in shapes.items() if not name.endswith(biases)}
+    return shapes | linear("classifier", config.d_model, config.n_classes)
+
+
+def cnn(config):
+    shapes, d_in = {}, config.n_channels
+    for n, d_out in enumerate(width for width in config.widths for _ in range(config.depth)):
+        shapes |= {f"convolutions.{n}.weight": (d_out, d_in, 3, 3), f"convolutions.{n}.bias": (d_out,)}
+        d_in = d_out
+    return shapes | linear("classifier", d_in, config.n_classes)
+
+
 def transformer(config):
     shapes = {"source_embedding.weight": (config.source_vocab, config.d_model)}
     if not config.share_embeddings:

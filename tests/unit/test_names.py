@@ -110,3 +110,17 @@ def test_what_cannot_be_split_or_joined():
         GPT2.theirs({"q.weight": np.zeros((2, 4)), "v.weight": np.zeros((2, 4))})
     with pytest.raises(CheckpointError, match="two names for one weight: qkv.weight and transformer.qkv.weight"):
         GPT2.ours({"qkv.weight": np.zeros((3, 4)), "transformer.qkv.weight": np.zeros((3, 4))})
+
+
+def test_axes_in_front_that_theirs_has_and_ours_has_not():
+    """As ViT's class token and positions, which stand there for a batch of one."""
+    names = Renames({"cls": Joined("token", in_front=2), "pos": Joined("place", in_front=1), "plain": "plain"})
+    state = {"cls": np.arange(4.0)[None, None], "pos": np.arange(6.0).reshape(1, 3, 2), "plain": np.ones((1, 2))}
+    ours = names.ours(state)
+    assert {name: value.shape for name, value in ours.items()} == {"token": (4,), "place": (3, 2), "plain": (1, 2)}
+    back = names.theirs(ours)
+    assert back.keys() == state.keys()
+    for name, value in state.items():
+        np.testing.assert_array_equal(back[name], value)
+    with pytest.raises(CheckpointError, match=r"pos \(2, 3, 2\) is no 1 weights of ours"):
+        names.ours({"pos": np.ones((2, 3, 2))})

@@ -78,6 +78,20 @@ def classification_losses(model, ids, labels, segments=None, training=False):
     return [scored(field_of(called(model, ids, segments, training=training), "logits", model), labels)]
 
 
+def image_classification() -> Objective:
+    """The class of an image.
+
+    Batches: `ImageBatch`; `model(images).logits` (B, n_classes).
+    """
+
+    return Objective("image_classification", reading.images, image_losses)
+
+
+def image_losses(model, images, labels, training=False):
+    """The losses of `image_classification` for one batch."""
+    return [scored(field_of(model(images, training=training), "logits", model), labels)]
+
+
 def token_labels() -> Objective:
     """The label of each token that has one, as for named entities (Devlin et al. 2018, section 5.3).
 

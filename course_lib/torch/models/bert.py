@@ -99,5 +99,5 @@ def initialise(module, std: float):
     for part in module.modules():
         if isinstance(part, (nn.Linear, nn.Embedding)):
             nn.init.normal_(part.weight, std=std)
-        if isinstance(part, nn.Linear):
+        if isinstance(part, nn.Linear) and part.bias is not None:
             nn.init.zeros_(part.bias)
