@@ -55,5 +55,8 @@ def test_fifty_steps_agree_between_the_frameworks():
 def test_what_is_wrong_with_a_batch_is_said_before_the_training(library):
     with pytest.raises(ValueError, match=r"the source of batch 0 of validation must lie in 0 ... 14"):
         trained(library, 1, replace(CONFIG, vocab_size=15), validation=batches(None))
+    with pytest.raises(ValueError, match=r"the target of batch 0 of validation must lie in 0 ... 14"):
+        held_out = [(np.full((2, 4), 3), np.full((2, 4), 15))]
+        trained(library, 1, replace(CONFIG, vocab_size=15), validation=held_out)
     with pytest.raises(ValueError, match="the batches are padded with 0, but the model takes 5 for padding"):
         trained(library, 1, replace(CONFIG, pad_id=5), validation=batches(None))
