@@ -941,6 +941,54 @@ def bert_family() -> Diagram:
     return d
 
 
+@drawn
+def decoder_alone() -> Diagram:
+    d = Diagram(
+        520, 470,
+        "A decoder alone. Tokens with positions go up through layers of masked self-attention and feed-forward "
+        "networks to logits for the next token, by the token table used again. In training each position is compared "
+        "with the token that follows. In generation the last position's token becomes the next input; a cache keeps "
+        "earlier keys and values.",
+    )  # fmt: skip
+    words, nexts = ("the", "cat", "sat", "on"), ("cat", "sat", "on", "?")
+    left, step, wide = 96, 68, 60
+    right = left + 3 * step + wide
+    middle = (left + right) / 2
+    d.text(4, 452, "input", 13, anchor="start", muted=True)
+    d.text(4, 30, "says next", 13, anchor="start", muted=True)
+    table = d.box(left, 378, right - left, 40, "token + position", "tables (V, d) and (T, d)", learned=True)
+    d.curve(f"M {left - 8} 150 H {right + 8} V 340 H {left - 8} Z", dashed=True, width=1.3)
+    d.text(4, 248, "n layers", 13, anchor="start", muted=True)
+    inner = right - left - 16
+    attend = d.box(left + 8, 274, inner, 54, "masked self-attention", "H heads", colour="query", learned=True)
+    d.box(left + 8, 176, inner, 44, "feed-forward", "each position alone", learned=True)
+    head = d.box(left, 78, right - left, 40, "norm, then the token table", "(d, V), used again", learned=True)
+    d.arrow((middle, 378), (middle, 330), text="(T, d)", at=0.36)
+    d.arrow((middle, 274), (middle, 222), text="(T, d)")
+    d.arrow((middle, 176), (middle, 120), text="(T, d)", at=0.62)
+    for i, (word, after) in enumerate(zip(words, nexts, strict=True)):
+        x = left + step * i
+        last = i == 3
+        d.box(x, 440, wide, 26, word, colour="key")
+        d.arrow((x + wide / 2, 440), (x + wide / 2, table.y + table.height + 1))
+        d.box(x, 18, wide, 26, after, colour="warn" if last else "out", dashed=last)
+        said = "(T, V)" if i == 0 else ""
+        d.arrow((x + wide / 2, head.y), (x + wide / 2, 46), text=said, colour="warn" if last else "out")
+    seen = [[1.0 if s <= t else None for s in range(4)] for t in range(4)]
+    x = 412
+    d.cells(x, 250, seen, 18, "query")
+    d.text(x + 36, 236, "causal mask", 13)
+    d.text(x + 36, 336, "(T, T)", 12.5, muted=True)
+    d.arrow((x - 3, 300), (attend.x + attend.width + 1, 300), colour="query")
+    kept = d.box(x - 4, 176, 100, 42, "cache: k and v", "(H, t, d / H)", colour="value", size=13)
+    d.arrow(kept.left, (384, 197), (384, 285), (attend.x + attend.width + 1, 285), colour="value")
+    d.arrow((right, 31), (510, 31), (510, 453), (right + 2, 453), colour="warn", dashed=True)
+    d.text(434, 46, "choose a token,", 13)
+    d.text(434, 64, "then read it", 13)
+    d.text(434, 432, "the new token", 13)
+    return d
+
+
 def main() -> None:
     """Write every diagram."""
     FOLDER.mkdir(exist_ok=True)

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from course_lib.checkpoints.weights import read_checkpoint
+from course_lib.models.gpt import GPTConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
-from course_lib.torch import Seq2Seq, get_state
+from course_lib.torch import GPT, Seq2Seq, get_state
 from notebooks.experiments import (
     ablations,
     exact_search,
@@ -22,6 +23,8 @@ from notebooks.experiments import (
     fine_tuning,
     first_symbol,
     four_tasks,
+    gpt,
+    in_context,
     long_reviews,
     parts,
     positions,
@@ -57,6 +60,8 @@ MODULES = [
     pretraining,
     pretrain_bert,
     pretraining_pays,
+    gpt,
+    in_context,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
@@ -199,6 +204,25 @@ def test_the_weights_that_are_kept_are_those_of_their_runs():
         shapes = {name: value.shape for name, value in get_state(Seq2Seq(Seq2SeqConfig(**settings))).items()}
         assert {name: value.shape for name, value in weights.items()} == shapes
         assert {value.dtype for value in weights.values()} == {np.dtype(np.float16)}
+
+
+def test_gpts_train_with_the_rates_that_their_trials_chose():
+    recorded = gpt.EXPERIMENT.record.read()
+    assert {recorded[f"gpt {seed}"]["peak"] for seed in gpt.SEEDS} == {gpt.chosen(gpt.EXPERIMENT.record)}
+    for name, run in in_context.RUNS.items():
+        if not run.is_trial:
+            record = in_context.EXPERIMENT.record
+            assert record.read()[name]["peak"] == in_context.chosen(run, record), name
+
+
+@pytest.mark.parametrize(("module", "folder"), [(gpt, "gpt"), (in_context, "two-layers")])
+def test_the_weights_of_a_gpt_are_kept_small(module, folder):
+    path = module.EXPERIMENT.record.folder / folder
+    settings, weights = read_checkpoint(path)
+    shapes = {name: value.shape for name, value in get_state(GPT(GPTConfig(**settings))).items()}
+    assert {name: value.shape for name, value in weights.items()} == shapes
+    assert {value.dtype for value in weights.values()} == {np.dtype(np.float16)}
+    assert sum(file.stat().st_size for file in path.iterdir()) < 2e6
 
 
 def test_the_shipped_translator_is_the_one_of_its_recipe():

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from course_lib.checkpoints.weights import read_checkpoint
-from course_lib.data import conll, paraphrases, pretraining_texts, reviews, sentence_pairs
+from course_lib.data import conll, paraphrases, pretraining_texts, reviews, sentence_pairs, wikitext
 from course_lib.torch import get_state, load_translator
 from course_lib.torch.training.precision import bfloat16_is_faster
 from notebooks.experiments import (
@@ -20,6 +20,8 @@ from notebooks.experiments import (
     fine_tuning,
     first_symbol,
     four_tasks,
+    gpt,
+    in_context,
     long_reviews,
     parts,
     positions,
@@ -539,3 +541,89 @@ def test_one_of_four_tasks(few_examples, tmp_path, monkeypatch, task, arm):
 def test_what_four_tasks_have_to_beat(few_examples, tmp_path, name):
     found, before = made(four_tasks, tmp_path, name)[name], four_tasks.EXPERIMENT.record.read()[name]
     assert found.keys() == before.keys()
+
+
+@pytest.fixture
+def few_articles(monkeypatch):
+    """WikiText-2 cut to a few articles, and a GPT of one narrow layer."""
+    load = wikitext.load
+    monkeypatch.setattr(wikitext, "load", lambda part: load(part)[:4])
+    sizes = {"d_model": 16, "n_layers": 1, "n_heads": 2, "d_ff": 16, "max_len": 16, "init_std": 0.02}
+    changes = {"VOCABULARY": 300, "LENGTH": 16, "STRIDE": 8, "SIZES": sizes}
+    for name, value in changes.items():
+        monkeypatch.setattr(gpt, name, value)
+    for cached in (gpt.prepared, gpt.tokenizer):
+        cached.cache_clear()
+    yield
+    for cached in (gpt.prepared, gpt.tokenizer):
+        cached.cache_clear()
+
+
+def test_a_gpt_and_its_rivals(few_articles, tmp_path, monkeypatch):
+    names = [*(trial.name for trial in gpt.TRIALS), "gpt 1", "kneser-ney 2", "xz"]
+    few = {name: gpt.RUNS[name]._replace(updates=gpt.RUNS[name].updates and 3) for name in names}
+    monkeypatch.setattr(gpt, "EXPERIMENT", replace(gpt.EXPERIMENT, runs=few))
+    found, before = made(gpt, tmp_path, *names), gpt.EXPERIMENT.record.read()
+    assert list(found) == names
+    assert all(figures.keys() == before[name].keys() for name, figures in found.items())
+    assert found["gpt 1"]["peak"] == gpt.chosen(Record(tmp_path / "tiny.json"))
+    assert len(found["gpt 1"]["test_nats"]) == len(found["kneser-ney 2"]["test_nats"]) == 4
+    assert found["kneser-ney 2"]["test"] < found["gpt 1"]["test"] < 8.5  # three updates are none
+    settings, weights = read_checkpoint(tmp_path / "tiny" / "gpt")
+    assert settings == {**gpt.SIZES, "vocab_size": 300} and weights["token.weight"].dtype == np.float16
+
+
+def test_each_token_of_a_text_is_measured_once_with_what_the_windows_show(few_articles):
+    ids = gpt.prepared("test").ids[0][:45]
+    torch.manual_seed(0)
+    model = gpt.GPT(gpt.config_of()).eval()
+    text = torch.from_numpy(np.concatenate([[gpt.tokenizer().end_id], ids]))
+    expected = 0.0
+    for t in range(1, len(text)):
+        window = 0 if t <= 16 else min(-(-(t - 16) // 8) * 8, len(text) - 1 - 16)  # where its window begins
+        logits = model(text[None, window:t]).logits[0, -1]
+        expected -= logits.log_softmax(-1)[text[t]].item()
+    assert gpt.nats_of(model, [ids], gpt.tokenizer().end_id, 16, 8)[0] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_learning_in_context(tmp_path, monkeypatch, layers):
+    for name, value in {"UPDATES": 2, "TRIAL_UPDATES": 2, "TESTED": 40}.items():
+        monkeypatch.setattr(in_context, name, value)
+    for cached in (in_context.sequences, in_context.rivals):
+        cached.cache_clear()
+    trials = [trial.name for trial in in_context.TRIALS if trial.layers == layers]
+    name = in_context.Run(layers, 1).name
+    found, before = made(in_context, tmp_path, *trials, name), in_context.EXPERIMENT.record.read()
+    assert list(found) == [*trials, name]
+    assert all(figures.keys() == before[run].keys() for run, figures in found.items())
+    figures = found[name]
+    assert figures["peak"] == in_context.chosen(in_context.RUNS[name], Record(tmp_path / "tiny.json"))
+    assert np.shape(figures["without"]) == np.shape(figures["induction"]) == (layers, 4)
+    assert figures["end"] > in_context.rivals("test").best[:, -in_context.END :].mean()
+    assert (tmp_path / "tiny" / "two-layers" / "config.json").exists() == (name == in_context.KEPT)
+    for cached in (in_context.sequences, in_context.rivals):
+        cached.cache_clear()
+
+
+def test_a_silenced_head_says_what_it_says_on_average():
+    """All heads silenced: no position knows another one any more but by its number."""
+    torch.manual_seed(0)
+    model = in_context.GPT(in_context.config_of(2)).eval()
+    ids = in_context.markov_chains.draw(6, 12, in_context.STATES, 0.5, np.random.default_rng(0)).ids
+    other = ids.copy()
+    other[:, :-1] = (other[:, :-1] + 1) % in_context.STATES
+
+    def logits(ids):
+        with torch.no_grad():
+            return model(torch.from_numpy(ids)).logits.numpy()
+
+    before = logits(ids)
+    every = [(layer, head) for layer in range(2) for head in range(4)]
+    with in_context.silenced(model, every, ids):
+        np.testing.assert_allclose(logits(ids)[:, -1], logits(other)[:, -1], atol=1e-5)
+    with in_context.silenced(model, [(1, 2)], ids):
+        assert np.abs(logits(ids)[:, -1] - before[:, -1]).max() > 1e-3
+        assert np.abs(logits(ids)[:, -1] - logits(other)[:, -1]).max() > 1e-3
+    np.testing.assert_array_equal(logits(ids), before)
+    np.testing.assert_array_equal(logits(other[:3]), logits(other)[:3])
