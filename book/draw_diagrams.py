@@ -980,7 +980,7 @@ def decoder_alone() -> Diagram:
     d.text(x + 36, 236, "causal mask", 13)
     d.text(x + 36, 336, "(T, T)", 12.5, muted=True)
     d.arrow((x - 3, 300), (attend.x + attend.width + 1, 300), colour="query")
-    kept = d.box(x - 4, 176, 100, 42, "cache: k and v", "(H, t, d / H)", colour="value", size=13)
+    kept = d.box(x - 4, 176, 92, 42, "cache: k, v", "(H, t, d / H)", colour="value", size=13)
     d.arrow(kept.left, (384, 197), (384, 285), (attend.x + attend.width + 1, 285), colour="value")
     d.arrow((right, 31), (510, 31), (510, 453), (right + 2, 453), colour="warn", dashed=True)
     d.text(434, 46, "choose a token,", 13)

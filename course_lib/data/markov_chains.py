@@ -6,7 +6,7 @@ sequence itself. As the Dirichlet is conjugate, the best possible prediction is 
     p(j | x_1 ... x_t = i) = (n_ij + alpha) / (n_i + S alpha)
 
 n_ij is how often j has followed i so far, n_i their sum, S the number of states. The setting is that of Edelman et al.
-(2024), section 2.
+(2024), whose chains have a Dirichlet prior, too.
 """
 
 from typing import NamedTuple

@@ -5,7 +5,7 @@ distribution with alpha 0.5. So nothing can be learned by heart, and the best po
 what has followed the present state in the same sequence (Edelman et al. 2024). No sequence is seen twice.
 
 GPTs of one and of two layers with four heads each, 64 features, are trained on them. Each depth has the rate that was
-best in three shorter trainings, on sequences of their own; then three seeds train with it. They are measured on 2,000
+best in four shorter trainings, on sequences of their own; then three seeds train with it. They are measured on 2,000
 further sequences, by their loss at each position, which is averaged over the next state with the true chain. Heads are
 scored by where they look, and each is silenced once: what it says is replaced by what it says on average at that
 position. The lecture *GPT: the decoder alone* tells what came out.
@@ -35,7 +35,7 @@ STATES, ALPHA, LENGTH = 5, 0.5, 64
 SIZES = {"d_model": 64, "n_heads": 4, "d_ff": 128, "max_len": LENGTH, "init_std": 0.1}
 QUIET = {"dropout": 0.0, "attention_dropout": 0.0, "embedding_dropout": 0.0}
 BATCH, UPDATES, TRIAL_UPDATES, WARMUP = 64, 1200, 600, 100
-RATES, SEEDS, TRIAL_SEED, TESTED = (1e-3, 3e-3, 1e-2), (1, 2, 3), 0, 2000
+RATES, SEEDS, TRIAL_SEED, TESTED = (1e-3, 3e-3, 1e-2, 3e-2), (1, 2, 3), 0, 2000
 END = 16  # the last positions, over which "the end of the sequence" is averaged
 KEPT = "2 layers 1"
 

@@ -560,15 +560,21 @@ def few_articles(monkeypatch):
 
 
 def test_a_gpt_and_its_rivals(few_articles, tmp_path, monkeypatch):
-    names = [*(trial.name for trial in gpt.TRIALS), "gpt 1", "kneser-ney 2", "xz"]
+    kept = gpt.KEPT
+    names = [*(trial.name for trial in gpt.TRIALS), kept, "kneser-ney 2", "kneser-ney 5 of 40 articles", "xz"]
     few = {name: gpt.RUNS[name]._replace(updates=gpt.RUNS[name].updates and 3) for name in names}
+    monkeypatch.setattr(gpt, "KEPT", few[kept].name)
     monkeypatch.setattr(gpt, "EXPERIMENT", replace(gpt.EXPERIMENT, runs=few))
     found, before = made(gpt, tmp_path, *names), gpt.EXPERIMENT.record.read()
     assert list(found) == names
     assert all(figures.keys() == before[name].keys() for name, figures in found.items())
-    assert found["gpt 1"]["peak"] == gpt.chosen(Record(tmp_path / "tiny.json"))
-    assert len(found["gpt 1"]["test_nats"]) == len(found["kneser-ney 2"]["test_nats"]) == 4
-    assert found["kneser-ney 2"]["test"] < found["gpt 1"]["test"] < 8.5  # three updates are none
+    assert found[kept]["peak"] == gpt.chosen(Record(tmp_path / "tiny.json"))
+    part = gpt.Run("kneser-ney", order=2, articles=2)
+    half = gpt.measure(part, Record(tmp_path / "tiny.json"))
+    assert half["tokens"] == sum(map(len, gpt.prepared("train").ids[:2])) < found["kneser-ney 2"]["tokens"]
+    assert half["test"] > found["kneser-ney 2"]["test"]
+    assert len(found[kept]["test_nats"]) == len(found["kneser-ney 2"]["test_nats"]) == 4
+    assert found["kneser-ney 2"]["test"] < found[kept]["test"] < 8.5  # three updates are none
     settings, weights = read_checkpoint(tmp_path / "tiny" / "gpt")
     assert settings == {**gpt.SIZES, "vocab_size": 300} and weights["token.weight"].dtype == np.float16
 
