@@ -5,10 +5,13 @@ import tempfile
 import numpy as np
 import torch
 from transformers import (
+    BertForTokenClassification,
     BertModel,
     BertPreTrainedModel,
     BertTokenizerFast,
+    DataCollatorForTokenClassification,
     DataCollatorWithPadding,
+    PrinterCallback,
     Trainer,
     TrainingArguments,
 )
@@ -17,22 +20,23 @@ from transformers.utils import logging
 
 from course_lib.data import resolve
 from course_lib.torch import mean_pool
+from course_lib.torch.lora import LoRALinear, merge_lora
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
 
 
-class Sentences(torch.utils.data.Dataset):
-    """What the Trainer reads: `dataset[i]` is one sentence, a dictionary of its token ids and its label."""
+class Examples(torch.utils.data.Dataset):
+    """What the Trainer reads: `dataset[i]` is one example, what stands at i in each array under its name."""
 
-    def __init__(self, sequences, labels):
-        self.sequences, self.labels = sequences, labels
+    def __init__(self, **columns):
+        self.columns = columns
 
     def __len__(self):
-        return len(self.sequences)
+        return len(self.columns["input_ids"])
 
     def __getitem__(self, i):
-        return {"input_ids": self.sequences[i].tolist(), "labels": int(self.labels[i])}
+        return {name: column[i].tolist() for name, column in self.columns.items()}
 
 
 class MeanClassifier(BertPreTrainedModel):
@@ -53,43 +57,76 @@ class MeanClassifier(BertPreTrainedModel):
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
 
+def trained(model, examples, collate, scratch, epochs, lr, seed, batch_size=32, bf16=True) -> Trainer:
+    """The Trainer of a model after its training, with what the course's loops have too: warm-up, decay, clipping."""
+    settings = TrainingArguments(
+        scratch,
+        per_device_train_batch_size=batch_size,
+        per_device_eval_batch_size=64,
+        num_train_epochs=epochs,
+        learning_rate=lr,
+        warmup_steps=0.1,  # below 1, a share of all updates
+        weight_decay=0.01,
+        train_sampling_strategy="group_by_length",
+        bf16=bf16,
+        use_cpu=True,
+        seed=seed,
+        save_strategy="no",
+        logging_steps=1,
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+    )
+    trainer = Trainer(model, settings, train_dataset=examples, data_collator=collate)
+    trainer.remove_callback(PrinterCallback)  # the losses are kept in its state, and need not be seen
+    trainer.train()
+    return trainer
+
+
 def fitted(run, sequences, labels, held_out):
     """Train on sequences of ids and their labels; the logits of each set of held-out sequences, float32 (N, 2)."""
     folder = resolve("minilm-l6")
     torch.manual_seed(run.seed)
     model = MeanClassifier.from_pretrained(folder)
-    tokenizer = BertTokenizerFast.from_pretrained(folder)
+    collate = DataCollatorWithPadding(BertTokenizerFast.from_pretrained(folder))
+    examples, bf16 = Examples(input_ids=sequences, labels=np.asarray(labels)), run.precision == "bfloat16"
     with tempfile.TemporaryDirectory() as scratch:
-        settings = TrainingArguments(
-            scratch,
-            per_device_train_batch_size=32,
-            per_device_eval_batch_size=64,
-            num_train_epochs=run.epochs,
-            learning_rate=run.lr,
-            warmup_steps=0.1,  # below 1, a share of all updates
-            weight_decay=0.01,
-            train_sampling_strategy="group_by_length",
-            bf16=run.precision == "bfloat16",
-            use_cpu=True,
-            seed=run.seed,
-            save_strategy="no",
-            logging_strategy="no",
-            disable_tqdm=True,
-            dataloader_pin_memory=False,
-        )
-        trainer = Trainer(
-            model,
-            settings,
-            train_dataset=Sentences(sequences, labels),
-            data_collator=DataCollatorWithPadding(tokenizer),
-        )
-        trainer.train()
+        trainer = trained(model, examples, collate, scratch, run.epochs, run.lr, run.seed, bf16=bf16)
         trainer.args.train_sampling_strategy = "random"  # else `predict` groups by length too: its rows are in disorder
         found = []
         for rows in held_out:
             order = np.argsort([len(ids) for ids in rows], kind="stable")  # little padding
-            logits = trainer.predict(Sentences([rows[i] for i in order], np.zeros(len(rows), int))).predictions
+            unseen = Examples(input_ids=[rows[i] for i in order], labels=np.zeros(len(rows), int))
+            logits = trainer.predict(unseen).predictions
             back = np.empty_like(logits, dtype=np.float32)
             back[order] = logits
             found.append(back)
         return found
+
+
+def tagged(folder, rank, alpha, examples, lr, seed, n_tags):
+    """Write a tagger into a folder, trained for one pass; how many of its weights learned, and the losses.
+
+    Their encoder stays frozen and has no dropout, as in the course's own run. Beside the four matrices of each of its
+    attentions is the course's LoRA, which is merged before the model is written.
+    """
+    weights = resolve("minilm-l6")
+    torch.manual_seed(seed)
+    model = BertForTokenClassification.from_pretrained(
+        weights,
+        num_labels=n_tags,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        attn_implementation="eager",  # the gradient of their fused attention takes twice as long in bfloat16
+    )
+    for name, weight in model.named_parameters():
+        weight.requires_grad_(name.startswith("classifier"))
+    for layer in model.bert.encoder.layer:
+        own, out = layer.attention.self, layer.attention.output
+        own.query, own.key, own.value = (LoRALinear(part, rank, alpha) for part in (own.query, own.key, own.value))
+        out.dense = LoRALinear(out.dense, rank, alpha)
+    learn = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
+    collate = DataCollatorForTokenClassification(BertTokenizerFast.from_pretrained(weights))
+    trainer = trained(model, examples, collate, folder, 1, lr, seed, batch_size=8)
+    merge_lora(model)
+    model.save_pretrained(folder)
+    return learn, [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]

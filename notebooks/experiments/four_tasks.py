@@ -4,7 +4,8 @@ Three tasks besides the classification of texts. *Names*: the entities of CoNLL-
 *Answers*: questions about generated stories. *Paraphrases*: English sentences that share a Spanish translation, each
 to be found among 500. For each, the strongest cheap methods, and MiniLM frozen with a LoRA of rank 8 in each layer's
 attention and a head; for names also frozen under a linear head that reads one of its layers, for paraphrases the mean
-of its last layer, as published.
+of its last layer, as published. For names the arm "trainer" is their BERT with the same LoRA, head and data, trained by
+the `Trainer` of `transformers`, which needs the package accelerate, and scored as the others are.
 
 Each trained arm is tried at three rates or more with the seed 0, a frozen one at two layers besides, and takes what is
 best on validation data; then three other seeds train, and what they reach is told on the test data. All trainings of a
@@ -12,6 +13,7 @@ task are one pass in bfloat16 by autocast, names and answers without dropout, an
 of the seed 1 are kept, in float16. The lecture *Four tasks, one encoder* tells what came out.
 """
 
+import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
@@ -46,7 +48,7 @@ from course_lib.training.schedules import warmup_then_linear_decay
 from notebooks.experiments.harness import Experiment, Record, main, name_of, of_trials, table
 
 RATES = {
-    "names": {"frozen": (1e-3, 3e-3, 1e-2), "lora": (1e-3, 2e-3, 4e-3)},
+    "names": {"frozen": (1e-3, 3e-3, 1e-2, 3e-2, 1e-1), "lora": (1e-3, 2e-3, 4e-3), "trainer": (1e-3, 2e-3, 4e-3)},
     "answers": {"lora": (1e-3, 2e-3, 4e-3)},
     "paraphrases": {"lora": (1e-4, 3e-4, 1e-3, 3e-3)},
 }
@@ -83,7 +85,7 @@ class Run(NamedTuple):
         """About, of one processor core."""
         if self.arm in BASELINES[self.task]:
             return 20 if self.task == "answers" else 3
-        return {"names": 35, "answers": 225, "paraphrases": 20}[self.task] * (0.5 if self.arm == "frozen" else 1)
+        return {"names": 35, "answers": 225, "paraphrases": 20}[self.task] * (0.3 if self.arm == "frozen" else 1)
 
 
 class Task(NamedTuple):
@@ -132,17 +134,35 @@ def measure(run: Run, record: Record) -> dict:
     if run.arm in BASELINES[run.task]:
         return _baseline(run, data) | {"seconds": round(time.process_time() - begin, 1)}
     rate, layer = chosen(run, record)
+    torch.set_flush_denormal(True)  # numbers under 1e-38 take ten times as long, and softmax makes some
+    model, trained, losses = (_by_trainer if run.arm == "trainer" else _trained)(run, task, data, rate, layer)
+    torch.set_flush_denormal(False)
+    seconds = time.process_time() - begin
+    if run.arm == "lora" and run.seed == SEEDS[0]:
+        config, adapter = read_checkpoint(save_lora(model, record.folder / run.task))
+        write_checkpoint(record.folder / run.task, config, {k: v.astype(np.float16) for k, v in adapter.items()})
+    known: dict = {}
+    scores = task.score(model, data, "validation", known)
+    figures = {"rate": rate, "layer": layer, "trained": trained, "updates": len(losses), "seconds": round(seconds, 1)}
+    figures |= {"loss": round(float(np.mean(losses[-20:])), 4), "validation": scores[task.best][0]}
+    figures["version"] = version("torch")
+    if run.is_trial:
+        return figures
+    figures |= task.score(model, data, "test", known)
+    return figures | {name: value if np.isfinite(value) else None for name, value in known.items()}
+
+
+def _trained(run: Run, task: Task, data, rate: float, layer: int | None) -> tuple:
+    """A model after its training by the course's loop, how many weights learned, and the losses."""
     torch.manual_seed(run.seed)
     model = task.model()
     if run.arm == "frozen":
         freeze(model, "bert")
         model.bert.encoder.layers = model.bert.encoder.layers[:layer]
-    elif run.arm == "lora":
+    else:
         add_lora(model, RANK, ALPHA, PARTS, also=task.heads)
-    trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
     batches = task.batch(data, run.seed)
     n = task.epochs * len(batches)
-    torch.set_flush_denormal(True)  # numbers under 1e-38 take ten times as long, and softmax makes some
     with torch.autocast("cpu", torch.bfloat16):
         history = loop.train(
             model, batches, task.objective,
@@ -153,20 +173,18 @@ def measure(run: Run, record: Record) -> dict:
             seed=run.seed,
             progress=False,
         )  # fmt: skip
-    torch.set_flush_denormal(False)
-    seconds = time.process_time() - begin
-    if run.arm == "lora" and run.seed == SEEDS[0]:
-        config, adapter = read_checkpoint(save_lora(model, record.folder / run.task))
-        write_checkpoint(record.folder / run.task, config, {k: v.astype(np.float16) for k, v in adapter.items()})
-    known: dict = {}
-    scores = task.score(model, data, "validation", known)
-    figures = {"rate": rate, "layer": layer, "trained": trained, "updates": n, "seconds": round(seconds, 1)}
-    figures |= {"loss": round(float(history.loss[-20:].mean()), 4), "validation": scores[task.best][0]}
-    figures["version"] = version("torch")
-    if run.is_trial:
-        return figures
-    figures |= task.score(model, data, "test", known)
-    return figures | {name: value if np.isfinite(value) else None for name, value in known.items()}
+    return model, sum(weight.numel() for weight in model.parameters() if weight.requires_grad), history.loss
+
+
+def _by_trainer(run: Run, task: Task, data, rate: float, layer: None) -> tuple:
+    """The same by the Trainer; what it trained is read by the course's model, to be scored as the others are."""
+    from notebooks.experiments import _trainer  # needs accelerate
+
+    batches = task.batch(data, run.seed)
+    examples = _trainer.Examples(input_ids=batches.sequences, labels=batches.labels)
+    with tempfile.TemporaryDirectory() as folder:
+        learned = _trainer.tagged(folder, RANK, ALPHA, examples, rate, run.seed, len(KINDS))
+        return BertForTokenClassification.from_pretrained(folder), *learned
 
 
 def _baseline(run: Run, data) -> dict:

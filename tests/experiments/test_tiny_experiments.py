@@ -520,7 +520,8 @@ def few_examples(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("task", "arm"), [("names", "frozen"), ("names", "lora"), ("answers", "lora"), ("paraphrases", "lora")]
+    ("task", "arm"),
+    [("names", "frozen"), ("names", "lora"), ("names", "trainer"), ("answers", "lora"), ("paraphrases", "lora")],
 )
 def test_one_of_four_tasks(few_examples, tmp_path, monkeypatch, task, arm):
     own = [run for run in four_tasks.RUNS.values() if (run.task, run.arm) == (task, arm)]
