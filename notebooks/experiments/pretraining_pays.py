@@ -4,7 +4,7 @@ A classifier of Rotten Tomatoes' sentences is fine-tuned on 2,000 labels, or on 
 
 - `scratch`: the start of *pretrain_bert.py* without count vectors, for which no text was read;
 - `slower`: the same with the rates of the next two, which fall by a fifth from layer to layer; for 2,000 labels;
-- `vectors`: the same with them, for which text was counted and nothing was trained;
+- `vectors`: the same with count vectors, for which text was counted and nothing was trained;
 - `blanks`: what the training on blanks made of these.
 
 The classifier reads the mean of the real tokens. The rate is the one of two with the best accuracy on 1,000 validation
