@@ -97,13 +97,19 @@ def test_half_precision_in_tensorflow(rng, name):
 
 
 @pytest.mark.parametrize("name", ["blockwise", "linear"])
-def test_many_keys_in_half_precision(name):
+@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
+def test_many_keys_in_half_precision(framework, name):
     """A sum of 5,000 weights is more than bfloat16 can count to; the mean of equal values is one of them."""
+    import tensorflow as tf
     import torch
 
-    x = torch.zeros(1, 5000, 4, dtype=torch.bfloat16)
-    function = TORCH.lib.blockwise(1000) if name == "blockwise" else TORCH.lib.linear_attention
-    assert_allclose(function(x[:, :2], x, x + 3.0).output.float(), 3.0, rtol=2**-9)
+    lib = {"torch": TORCH.lib, "tensorflow": TENSORFLOW.lib}[framework]
+    function = lib.blockwise(1000) if name == "blockwise" else lib.linear_attention
+    shape = (1, 5000, 4)
+    x = torch.zeros(shape, dtype=torch.bfloat16) if framework == "torch" else tf.zeros(shape, tf.bfloat16)
+    found = function(x[:, :2], x, x + 3.0).output
+    found = found.float() if framework == "torch" else tf.cast(found, tf.float32)
+    assert_allclose(found.numpy(), 3.0, rtol=2**-9)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # PyTorch's own, from its compiler
