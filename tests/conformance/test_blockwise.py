@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from course_lib.numpy.efficient import blockwise as numpy_blockwise
-from tests.support.backends import NUMPY, TENSORFLOW, TORCH, cotangent
-from tests.support.long_inputs import (
+from tests.support.attention_problems import (
     CASES,
     in_float64,
     kept_by_torch,
@@ -18,6 +17,7 @@ from tests.support.long_inputs import (
     problem,
     slopes,
 )
+from tests.support.backends import NUMPY, TENSORFLOW, TORCH, cotangent
 
 SIZE = 3  # divides neither length
 every_case = pytest.mark.parametrize("case", list(CASES))

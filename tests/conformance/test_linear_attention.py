@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from course_lib.masks import padding_mask
-from tests.support.backends import NUMPY, TENSORFLOW, TORCH
-from tests.support.long_inputs import (
+from tests.support.attention_problems import (
     D_K,
     D_V,
     IDS,
@@ -23,6 +22,7 @@ from tests.support.long_inputs import (
     peak_of_numpy,
     slopes,
 )
+from tests.support.backends import NUMPY, TENSORFLOW, TORCH
 
 # T and S, heads of keys, and what else it takes
 CASES = {

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from course_lib.models.blocks import BlockConfig
+from tests.support.attention_problems import problem
 from tests.support.backends import NUMPY, TENSORFLOW, TORCH
-from tests.support.long_inputs import problem
 
 BLOCK = BlockConfig(8, 4, 9, n_kv_heads=2)
 MAKE = {

@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from course_lib.masks import causal_mask, window_mask
-from tests.support.backends import NUMPY, TENSORFLOW, TORCH
-from tests.support.long_inputs import (
+from tests.support.attention_problems import (
     CASES,
     in_float64,
     kept_by_torch,
@@ -16,6 +15,7 @@ from tests.support.long_inputs import (
     problem,
     slopes,
 )
+from tests.support.backends import NUMPY, TENSORFLOW, TORCH
 from tests.support.pairwise import pairwise
 
 GLOBAL = {"none": (), "first": (0,), "three": (6, 1, 400)}  # of a query, of none in some cases, and of no token at all
