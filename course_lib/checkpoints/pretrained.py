@@ -13,19 +13,11 @@ from course_lib.errors import CheckpointError, UnsupportedConfigError
 
 # fields of configurations that shapes or names of weights depend on
 _SIZES = (
-    "vocab_size",
-    "d_model",
-    "n_layers",
-    "d_ff",
-    "max_len",
-    "n_segments",
-    "d_embedding",
-    "n_groups",
-    "source_vocab",
-)
-_SIZES += ("target_vocab", "d_hidden", "cell", "score", "order")
-_SIZES += ("n_decoder_layers", "d_head", "n_buckets", "gated")
-_SIZES += ("image_size", "patch_size", "n_channels", "qkv_bias")
+    "vocab_size", "d_model", "n_layers", "d_ff", "max_len", "n_segments", "d_embedding", "n_groups",
+    "source_vocab", "target_vocab", "d_hidden", "cell", "score", "order",
+    "n_decoder_layers", "d_head", "n_buckets", "gated",
+    "image_size", "patch_size", "n_channels", "qkv_bias",
+)  # fmt: skip
 
 
 class Family(NamedTuple):
