@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from figures import Figure, Subject
-from problems import attention_flops, bert_flops, rnn_flops, translator_flops
+from problems import attention_flops, bert_flops, model_flops, rnn_flops, translator_flops
 
 HERE = Path(__file__).parent
 PAUSE = 0.005  # seconds: threads that wait actively for more work after a turn have gone to sleep by then
@@ -180,6 +180,8 @@ def verdict(ratio: float | None, target: float | None) -> str:
 
 
 def _flops(job):
+    if "model" in job:
+        return model_flops(job)
     if "vocab_size" in job:
         return translator_flops(job)
     if "cell" in job:

@@ -10,6 +10,12 @@ BERT = {  # reviews, sentences with entities, questions with their texts, window
     "spans": {"B": 16, "T": 128},
     "masked": {"B": 32, "T": 64},
 }
+MODELS = {  # a window of text, a sentence with its answer, an image of 64 patches
+    "gpt": {"B": 8, "T": 128, "vocab_size": 8000, "d_model": 256, "n_layers": 4, "n_heads": 8, "d_ff": 1024},
+    "t5": {"B": 16, "T": 64, "vocab_size": 8000, "d_model": 256, "n_layers": 4, "n_heads": 8, "d_ff": 1024},
+    "vit": {"B": 32, "image_size": 32, "patch_size": 4, "d_model": 192, "n_layers": 6, "n_heads": 3, "d_ff": 768},
+}
+MODEL_NAMES = {"gpt": "GPT", "t5": "T5", "vit": "ViT"}
 HEAD_NAMES = {
     "classifier": "a classifier",
     "tags": "a label for each token",
@@ -23,7 +29,7 @@ class Subject:
     """One thing that is timed."""
 
     label: str
-    framework: str  # "torch" or "tensorflow": the worker's module
+    framework: str  # "torch", "tensorflow" or "models": the worker's module
     build: str  # the function in that module
     settings: dict = field(default_factory=dict)  # joined to the figure's job
 
@@ -157,6 +163,28 @@ def translator_figures(sizes: dict, length: int, tokens: int) -> list[Figure]:
     return figures
 
 
+def model_figures(sizes: dict, tokens: int) -> list[Figure]:
+    """GPT, T5 and ViT against transformers: a training step, one pass forward, and so many tokens with a cache.
+
+    Parameters
+    ----------
+    sizes : model -> its sizes and its batch
+    """
+    peer, own = Subject("transformers", "models", "peer_model"), Subject("fused_attention", "models", "our_model")
+    figures = []
+    for model, size in sizes.items():
+        tasks = {"train": "training step", "forward": "inference"}
+        for task, what in tasks.items():
+            name = f"transformers, {MODEL_NAMES[model]}, {what}, B={size['B']}"
+            figures.append(Figure(name, {**size, "model": model, "task": task}, peer, (own,), {own.label: 0.95}))
+        if "vocab_size" in size:
+            for rows in (8, 1):
+                job = {**size, "model": model, "task": "generate", "B": rows, "T": tokens}
+                name = f"transformers, {MODEL_NAMES[model]}, {tokens} tokens generated, B={rows}"
+                figures.append(Figure(name, job, peer, (own,), {own.label: 0.95}))
+    return figures
+
+
 def all_figures() -> list[Figure]:
     """The figures at the sizes of the marks."""
     return [
@@ -164,4 +192,5 @@ def all_figures() -> list[Figure]:
         *bert_figures(BERT),
         *rnn_figures({"B": 32, "T": 64, "d": 256}),
         *translator_figures(TRANSLATOR, length=64, tokens=256),
+        *model_figures(MODELS, tokens=64),
     ]

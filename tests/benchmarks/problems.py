@@ -4,7 +4,10 @@ import numpy as np
 
 import course_lib.numpy
 from course_lib.batches.texts import IGNORED
+from course_lib.models.gpt import GPTConfig
+from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
+from course_lib.models.vit import ViTConfig
 
 SEED = 2017
 HEADS = {  # the library's classes have the names of transformers
@@ -151,6 +154,51 @@ def translator_flops(job: dict) -> float:
     encoder = 4 * 2 * tokens * d_model**2 + pairs + 2 * 2 * tokens * d_model * job["d_ff"]
     decoder = encoder + 4 * 2 * tokens * d_model**2 + pairs
     forward = job["n_layers"] * (encoder + decoder) + 2 * tokens * d_model * job["vocab_size"]
+    return forward * (3 if job["task"] == "train" else 1)
+
+
+def model_problem(job: dict) -> dict:
+    """A GPT, a T5 or a ViT, what it reads, and what it shall say; no padding.
+
+    Parameters
+    ----------
+    job : model "gpt", "t5" or "vit"; task; B; d_model, n_layers, n_heads, d_ff; T tokens (of a source and of a target
+        alike) and vocab_size, or image_size and patch_size. To "generate" is to read 16 tokens and to say T.
+
+    Returns
+    -------
+    dict : config, inputs (ids (B, T), twice for T5, or images (B, 3, H, W)), labels (B, T) or (B,).
+    """
+    rng = np.random.default_rng(SEED)
+    sizes = {name: job[name] for name in ("d_model", "n_layers", "n_heads", "d_ff")}
+    if job["model"] == "vit":
+        config = ViTConfig(job["image_size"], job["patch_size"], n_classes=10, **sizes)
+        images = normal(rng, job["B"], 3, job["image_size"], job["image_size"])
+        return {"config": config, "inputs": [images], "labels": rng.integers(0, 10, job["B"])}
+    n_read = 16 if job["task"] == "generate" else job["T"]
+    if job["model"] == "gpt":
+        config = GPTConfig(job["vocab_size"], max_len=16 + job["T"], init_std=0.1, **sizes)
+    else:
+        d_head = job["d_model"] // job["n_heads"]
+        config = T5Config(job["vocab_size"], n_decoder_layers=job["n_layers"], d_head=d_head, end_id=None, **sizes)
+    ids = [rng.integers(2, job["vocab_size"], (job["B"], n_read)) for _ in range(3)]
+    return {"config": config, "inputs": ids[: 1 if job["model"] == "gpt" else 2], "labels": ids[2]}
+
+
+def model_flops(job: dict) -> float:
+    """Matrix products of layers and output, as in `translator_flops`; of a source of 16 tokens where it generates."""
+    d_model, batch = job["d_model"], job["B"]
+    n_tokens = (job["image_size"] // job["patch_size"]) ** 2 + 1 if job["model"] == "vit" else job["T"]
+
+    def layers(n_queries, n_keys):
+        tokens = batch * n_queries
+        products = 4 * 2 * tokens * d_model**2 + 2 * 2 * tokens * n_keys * d_model
+        return job["n_layers"] * (products + 2 * 2 * tokens * d_model * job["d_ff"])
+
+    forward = layers(n_tokens, n_tokens) + 2 * batch * n_tokens * d_model * job.get("vocab_size", 0)
+    if job["model"] == "t5":
+        forward += layers(16 if job["task"] == "generate" else n_tokens, n_tokens)
+        forward += job["n_layers"] * (4 * 2 * batch * n_tokens * d_model**2)  # cross-attention
     return forward * (3 if job["task"] == "train" else 1)
 
 

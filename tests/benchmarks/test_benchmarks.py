@@ -15,7 +15,16 @@ import compare
 import grading
 import long_inputs
 import run
-from figures import Figure, Subject, all_figures, attention_figures, bert_figures, rnn_figures, translator_figures
+from figures import (
+    Figure,
+    Subject,
+    all_figures,
+    attention_figures,
+    bert_figures,
+    model_figures,
+    rnn_figures,
+    translator_figures,
+)
 from problems import attention_flops, rnn_flops
 
 TINY = {"B": 2, "d_model": 8, "n_heads": 2}
@@ -57,6 +66,18 @@ def test_heads_of_bert_on_tiny_batches(pool):
     assert len(figures) == 3
     for figure in figures:
         figure = replace(figure, subjects=figure.subjects[-1:], memory=False)
+        results = compare.compare(figure, pool, seconds=0.0, rounds=1)
+        assert all(0 < result["ratio"] < math.inf and result["share"] > 0 for result in results)
+
+
+def test_models_of_tiny_sizes(pool):
+    """Loss, norm of the gradient, and the tokens that are generated equal those of transformers."""
+    text = {"B": 2, "T": 5, "vocab_size": 31, "d_model": 8, "n_layers": 2, "n_heads": 2, "d_ff": 10}
+    image = {"B": 2, "image_size": 4, "patch_size": 2, "d_model": 8, "n_layers": 1, "n_heads": 2, "d_ff": 10}
+    every = model_figures({"gpt": text, "t5": text, "vit": image}, tokens=6)
+    figures = [f for f in every if f.job["task"] == "train" or (f.job["task"], f.job["B"]) == ("generate", 1)]
+    assert len(figures) == 5  # what a step computes includes what is inferred
+    for figure in figures:
         results = compare.compare(figure, pool, seconds=0.0, rounds=1)
         assert all(0 < result["ratio"] < math.inf and result["share"] > 0 for result in results)
 

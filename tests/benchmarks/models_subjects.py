@@ -1,0 +1,102 @@
+"""What is timed of GPT, T5 and ViT, in PyTorch: our models and those of `transformers`; see torch_subjects.py.
+
+The peer opens the folder that ours wrote, so that both have the same weights.
+"""
+
+import tempfile
+
+import numpy as np
+import torch
+from problems import model_problem
+from torch.nn import functional as F
+from torch_subjects import LEARNING_RATE, WEIGHT_DECAY, gemm, set_threads  # noqa: F401 (the worker's)
+
+import course_lib.torch as ours
+from course_lib.decoding.search import greedy
+
+CLASSES = {  # of the library, of transformers
+    "gpt": (ours.GPT, "GPT2LMHeadModel"),
+    "t5": (ours.T5, "T5ForConditionalGeneration"),
+    "vit": (ours.ViT, "ViTForImageClassification"),
+}
+
+
+def our_model(job):
+    """A model of course_lib with its fused attention."""
+    problem = model_problem(job)
+    model = _built(job, problem)
+
+    def logits(*inputs):
+        return model(*inputs).logits
+
+    def generate(ids):
+        first = np.full((len(ids), 1), problem["config"].start_id) if job["model"] == "t5" else ids
+        following = model.next_logits(ids if job["model"] == "t5" else len(ids))
+        return greedy(following, first, None, job["T"])
+
+    return _model(job, problem, model, logits, generate)
+
+
+def peer_model(job):
+    """The same model of transformers, with the attention that it takes by itself."""
+    import transformers
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    problem = model_problem(job)
+    with tempfile.TemporaryDirectory() as folder:
+        _built(job, problem).save_pretrained(folder)
+        model = getattr(transformers, CLASSES[job["model"]][1]).from_pretrained(folder)
+
+    def logits(first, *more):
+        if job["model"] == "vit":
+            return model(pixel_values=first).logits
+        return model(input_ids=first, **({"decoder_input_ids": more[0]} if more else {}), use_cache=False).logits
+
+    def generate(ids):
+        settings = {"max_new_tokens": job["T"], "min_new_tokens": job["T"], "do_sample": False, "pad_token_id": 0}
+        ids = torch.from_numpy(ids)
+        return model.generate(ids, attention_mask=torch.ones_like(ids), **settings)[:, -job["T"] :]
+
+    return _model(job, problem, model, logits, generate)
+
+
+def _built(job, problem):
+    torch.manual_seed(0)
+    return CLASSES[job["model"]][0](problem["config"], attention=ours.fused_attention)
+
+
+def _model(job, problem, model, logits, generate):
+    inputs, labels = [torch.from_numpy(x) for x in problem["inputs"]], torch.from_numpy(problem["labels"])
+    optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=True)
+
+    def loss():
+        return F.cross_entropy(logits(*inputs).flatten(0, -2), labels.flatten())
+
+    def call():
+        if job["task"] == "train":
+            model.train()
+            optimizer.zero_grad()
+            value = loss()
+            value.backward()
+            optimizer.step()
+            return value
+        model.eval()
+        with torch.inference_mode():
+            return generate(problem["inputs"][0]) if job["task"] == "generate" else logits(*inputs)
+
+    def outputs():
+        if job["task"] == "generate":
+            return {"tokens": np.asarray(call())}
+        if job["task"] == "forward":
+            return {"logits": call().numpy()}
+        model.eval()  # without dropout
+        model.zero_grad()
+        value = loss()
+        value.backward()
+        norms = [p.grad.norm() for p in model.parameters() if p.grad is not None]
+        model.zero_grad()
+        return {"loss": value.detach().numpy(), "norm of the gradient": torch.stack(norms).norm().numpy()}
+
+    return call, outputs
