@@ -8,8 +8,8 @@ A classifier of Rotten Tomatoes' sentences is fine-tuned on 2,000 labels, or on 
 - `blanks`: what the training on blanks made of these.
 
 The classifier reads the mean of the real tokens. The rate is the one of two with the best accuracy on 1,000 validation
-sentences, tried with the seed 0; it decays to 0 at the end. There are three seeds of the fine-tuning, and the one
-pretraining with the seed 0. The accuracy is that on all sentences that are left, which no training read; TF-IDF with
+sentences, tried with the seed 0; it decays to 0 at the end. There are three seeds, each with a pretraining of its own.
+The accuracy is that on all sentences that are left, which no training read; TF-IDF with
 logistic regression gets the same labels and the same sentences. In the record's folder there is for each run a line
 with a 1 for each test sentence that it has right.
 
@@ -45,7 +45,6 @@ class Run(NamedTuple):
     seed: int
     peak: float | None = None
     framework: str = "torch"
-    pretraining: int = 0  # its seed
 
     @property
     def is_trial(self) -> bool:
@@ -101,7 +100,7 @@ def weights(run: Run) -> dict:
     else:
         from course_lib.torch import BertForMaskedLM, get_state
 
-        name = f"{CORPUS} {run.start} {run.pretraining}"
+        name = f"{CORPUS} {run.start} {run.seed}"
         folder = pretrain_bert.place(pretrain_bert.RUNS[name], PRETRAINED)
         if not (folder / "config.json").exists():
             raise Waiting(f"run first {name} of pretrain_bert.py, on this machine")
