@@ -5,6 +5,7 @@ import tempfile
 import numpy as np
 import torch
 from transformers import (
+    BertForQuestionAnswering,
     BertForTokenClassification,
     BertModel,
     BertPreTrainedModel,
@@ -103,29 +104,33 @@ def fitted(run, sequences, labels, held_out):
         return found
 
 
-def tagged(folder, rank, alpha, examples, lr, seed, n_tags):
-    """Write a tagger into a folder, trained for one pass; how many of its weights learned, and the losses.
+def with_lora(task, folder, rank, alpha, examples, lr, seed, n_tags=None):
+    """Write a model of `names` or `answers` into a folder, trained for one pass; how many weights learned, and losses.
 
     Their encoder stays frozen and has no dropout, as in the course's own run. Beside the four matrices of each of its
     attentions is the course's LoRA, which is merged before the model is written.
     """
     weights = resolve("minilm-l6")
     torch.manual_seed(seed)
-    model = BertForTokenClassification.from_pretrained(
+    kind, head, collator, sizes = {
+        "names": (BertForTokenClassification, "classifier", DataCollatorForTokenClassification, {"num_labels": n_tags}),
+        "answers": (BertForQuestionAnswering, "qa_outputs", DataCollatorWithPadding, {}),
+    }[task]
+    model = kind.from_pretrained(
         weights,
-        num_labels=n_tags,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         attn_implementation="eager",  # the gradient of their fused attention takes twice as long in bfloat16
+        **sizes,
     )
     for name, weight in model.named_parameters():
-        weight.requires_grad_(name.startswith("classifier"))
+        weight.requires_grad_(name.startswith(head))
     for layer in model.bert.encoder.layer:
         own, out = layer.attention.self, layer.attention.output
         own.query, own.key, own.value = (LoRALinear(part, rank, alpha) for part in (own.query, own.key, own.value))
         out.dense = LoRALinear(out.dense, rank, alpha)
     learn = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
-    collate = DataCollatorForTokenClassification(BertTokenizerFast.from_pretrained(weights))
+    collate = collator(BertTokenizerFast.from_pretrained(weights))
     trainer = trained(model, examples, collate, folder, 1, lr, seed, batch_size=8)
     merge_lora(model)
     model.save_pretrained(folder)

@@ -3,9 +3,10 @@
 Three tasks besides the classification of texts. *Names*: the entities of CoNLL-2003, 3,000 training sentences.
 *Answers*: questions about generated stories. *Paraphrases*: English sentences that share a Spanish translation, each
 to be found among 500. For each, the strongest cheap methods, and MiniLM frozen with a LoRA of rank 8 in each layer's
-attention and a head; for names also frozen under a linear head that reads one of its layers, for paraphrases the mean
-of its last layer, as published. For names the arm "trainer" is their BERT with the same LoRA, head and data, trained by
-the `Trainer` of `transformers`, which needs the package accelerate, and scored as the others are.
+attention and a head; for names and answers also frozen under a linear head that reads one of its layers, for
+paraphrases the mean of its last layer, as published. For names and answers the arm "trainer" is their BERT with the
+same LoRA, head and data, trained by the `Trainer` of `transformers`, which needs the package accelerate, and scored as
+the others are.
 
 Each trained arm is tried at three rates or more with the seed 0, a frozen one at two layers besides, and takes what is
 best on validation data; then three other seeds train, and what they reach is told on the test data. All trainings of a
@@ -49,7 +50,7 @@ from notebooks.experiments.harness import Experiment, Record, main, name_of, of_
 
 RATES = {
     "names": {"frozen": (1e-3, 3e-3, 1e-2, 3e-2, 1e-1), "lora": (1e-3, 2e-3, 4e-3), "trainer": (1e-3, 2e-3, 4e-3)},
-    "answers": {"lora": (1e-3, 2e-3, 4e-3)},
+    "answers": {"frozen": (1e-3, 3e-3, 1e-2, 3e-2), "lora": (1e-3, 2e-3, 4e-3), "trainer": (1e-3, 2e-3, 4e-3)},
     "paraphrases": {"lora": (1e-4, 3e-4, 1e-3, 3e-3)},
 }
 LAYERS = (3, 6)  # that a frozen encoder's head reads
@@ -181,10 +182,17 @@ def _by_trainer(run: Run, task: Task, data, rate: float, layer: None) -> tuple:
     from notebooks.experiments import _trainer  # needs accelerate
 
     batches = task.batch(data, run.seed)
-    examples = _trainer.Examples(input_ids=batches.sequences, labels=batches.labels)
+    if run.task == "names":
+        columns = {"input_ids": batches.sequences, "labels": batches.labels}
+    else:
+        windows = batches.windows
+        columns = {"input_ids": windows.ids, "token_type_ids": windows.segments}
+        columns |= {"start_positions": windows.starts, "end_positions": windows.ends}
+    examples = _trainer.Examples(**columns)
+    kind = {"names": BertForTokenClassification, "answers": BertForQuestionAnswering}[run.task]
     with tempfile.TemporaryDirectory() as folder:
-        learned = _trainer.tagged(folder, RANK, ALPHA, examples, rate, run.seed, len(KINDS))
-        return BertForTokenClassification.from_pretrained(folder), *learned
+        learned = _trainer.with_lora(run.task, folder, RANK, ALPHA, examples, rate, run.seed, len(KINDS))
+        return kind.from_pretrained(folder), *learned
 
 
 def _baseline(run: Run, data) -> dict:

@@ -521,7 +521,10 @@ def few_examples(monkeypatch):
 
 @pytest.mark.parametrize(
     ("task", "arm"),
-    [("names", "frozen"), ("names", "lora"), ("names", "trainer"), ("answers", "lora"), ("paraphrases", "lora")],
+    [
+        *((task, arm) for task in ("names", "answers") for arm in ("frozen", "lora", "trainer")),
+        ("paraphrases", "lora"),
+    ],
 )
 def test_one_of_four_tasks(few_examples, tmp_path, monkeypatch, task, arm):
     own = [run for run in four_tasks.RUNS.values() if (run.task, run.arm) == (task, arm)]
