@@ -34,9 +34,9 @@ live.define("search", (use) => {
       const vocab = read[0].logits.cols;
       const totals = new Float64Array(open.length * vocab);
       read.forEach(({ logits }, row) => {
-        const scores = Float64Array.from(logits.data);
-        if (length <= minLen) scores[endId] = -Infinity;
-        logSoftmax(scores).forEach((log_p, token) => (totals[row * vocab + token] = open[row].total + log_p));
+        if (length <= minLen) logits.data[endId] = -Infinity;
+        const logP = logSoftmax(logits.data);
+        for (let token = 0; token < vocab; token++) totals[row * vocab + token] = open[row].total + logP[token];
       });
       const next = [];
       for (const place of largest(totals, width - done.length)) {

@@ -20,16 +20,17 @@ live.define("tensors", () => {
     const [a, b] = [x.data, y.data];
     for (let i = 0; i < x.rows; i++) {
       for (let j = 0; j < y.rows; j++) {
-        let [s0, s1, s2, s3] = [0, 0, 0, 0];
-        let [p, q] = [i * d, j * d];
-        const end = p + d - (d % 4);
-        for (; p < end; p += 4, q += 4) {
+        let s0 = 0, s1 = 0, s2 = 0, s3 = 0; // prettier-ignore
+        let p = i * d;
+        let q = j * d;
+        const [whole, end] = [p + d - (d % 4), p + d];
+        for (; p < whole; p += 4, q += 4) {
           s0 += a[p] * b[q];
           s1 += a[p + 1] * b[q + 1];
           s2 += a[p + 2] * b[q + 2];
           s3 += a[p + 3] * b[q + 3];
         }
-        for (; p < (i + 1) * d; p++, q++) s0 += a[p] * b[q];
+        for (; p < end; p++, q++) s0 += a[p] * b[q];
         out.data[i * y.rows + j] = s0 + s1 + s2 + s3;
       }
     }
@@ -98,7 +99,10 @@ live.define("tensors", () => {
     for (const value of x) if (value > largest) largest = value;
     let total = 0;
     for (const value of x) total += Math.exp(value - largest);
-    return Float64Array.from(x, (value) => value - largest - Math.log(total));
+    const norm = largest + Math.log(total);
+    const out = new Float64Array(x.length);
+    for (let i = 0; i < x.length; i++) out[i] = x[i] - norm;
+    return out;
   }
 
   /** Mean 0 and variance 1 of each row, then a learned scale and shift (Ba et al. 2016, eq. 4). */

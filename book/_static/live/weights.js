@@ -34,14 +34,13 @@ live.define("weights", (use) => {
   function integersOf(bytes, n, bits) {
     const out = new Int16Array(n);
     const zero = 2 ** (bits - 1) - 1;
-    let [held, nHeld, at] = [0, 0, 0];
-    for (let i = 0; i < n; i++) {
-      while (nHeld < bits) {
-        held = ((held << 8) | bytes[at++]) & 0xffffff;
-        nHeld += 8;
-      }
+    const ones = 2 ** bits - 1;
+    let held = 0; // the last three bytes
+    let nHeld = 0; // how many of its bits are still to be read
+    for (let i = 0, at = 0; i < n; i++) {
+      for (; nHeld < bits; nHeld += 8) held = ((held << 8) | bytes[at++]) & 0xffffff;
       nHeld -= bits;
-      out[i] = ((held >> nHeld) & (2 ** bits - 1)) - zero;
+      out[i] = ((held >> nHeld) & ones) - zero;
     }
     return out;
   }
@@ -53,8 +52,9 @@ live.define("weights", (use) => {
     if (bits === 16) return matrix(rows, cols, halvesOf(from, rows * cols));
     const steps = halvesOf(from, rows);
     const multiples = integersOf(from.subarray(2 * rows), rows * cols, bits);
-    const data = Float32Array.from(multiples, (multiple, i) => multiple * steps[Math.floor(i / cols)]);
-    return matrix(rows, cols, data);
+    const out = matrix(rows, cols);
+    for (let i = 0; i < out.data.length; i++) out.data[i] = multiples[i] * steps[Math.floor(i / cols)];
+    return out;
   }
 
   /** Every tensor by its name, as course_lib calls it. */

@@ -9,6 +9,7 @@ live.define("worker", (use) => {
   const { Translator } = use("translator");
   const { BertForMaskedLM } = use("bert");
   const { WordPiece } = use("wordpiece");
+  const { UNK } = use("bpe");
 
   const LONGEST = { translator: 60, bert: 32 }; // tokens; BERT was trained on windows of 32
   const models = new Map();
@@ -20,21 +21,27 @@ live.define("worker", (use) => {
     }
   }
 
-  function check(ids, longest) {
+  function check(ids, unkId, longest) {
     if (ids.length <= 2) throw new ReadersMistake("empty", "There is nothing to read yet: type a sentence.");
     if (ids.length > longest) {
-      const message = `This text has ${ids.length} tokens, and ${longest} are the most here: shorten it to one sentence.`;
+      const message = `This text has ${ids.length} tokens, and ${longest} are the most here: try one sentence of it.`;
       throw new ReadersMistake("long", message);
+    }
+    if (ids.slice(1, -1).every((id) => id === unkId)) {
+      throw new ReadersMistake("unknown", "The model knows nothing of this text: its letters are not those it was trained on.");
     }
   }
 
-  /** A list of rows for each matrix, which any reader of a message understands. */
-  const plain = (weights) => weights.map((heads) => heads.map((x) => Array.from({ length: x.rows }, (_, t) => Array.from(row(x, t)))));
+  /** Layers x heads of matrices as lists of their rows. */
+  function plain(weights) {
+    const rows = (x) => Array.from({ length: x.rows }, (_, t) => Array.from(row(x, t)));
+    return weights.map((heads) => heads.map(rows));
+  }
 
   const TASKS = {
     /** {text, width} -> the translation, its tokens, and what each looked at: layers x heads x T x S. */
     translate({ translator }, { text, width }) {
-      check(translator.tokenizer.encode(text), LONGEST.translator);
+      check(translator.tokenizer.encode(text), UNK, LONGEST.translator);
       const unknown = translator.tokenizer.unknown(text);
       const began = performance.now();
       const found = translator.translate(text, { width });
@@ -51,7 +58,7 @@ live.define("worker", (use) => {
     /** {text} -> its tokens, and what each attends to: layers x heads x T x T. */
     attend({ bert, tokenizer }, { text }) {
       const ids = tokenizer.encode(text);
-      check(ids, LONGEST.bert);
+      check(ids, tokenizer.unkId, LONGEST.bert);
       return {
         tokens: tokenizer.tokens(ids),
         unknown: ids.filter((id) => id === tokenizer.unkId).length,
@@ -62,7 +69,7 @@ live.define("worker", (use) => {
     /** {text, k} with one blank, "___" or "[MASK]" -> the k most probable tokens there: [{token, p}]. */
     fill({ bert, tokenizer }, { text, k = 5 }) {
       const ids = tokenizer.encode(text.replace(/_{2,}|…/g, " [MASK] "));
-      check(ids, LONGEST.bert);
+      check(ids, tokenizer.unkId, LONGEST.bert);
       const places = ids.flatMap((id, place) => (id === tokenizer.maskId ? [place] : []));
       if (places.length !== 1) {
         throw new ReadersMistake("blank", "Mark one word as the blank by three underscores, ___, and only one.");

@@ -1,0 +1,48 @@
+/* What each token of a sentence attends to, in every head of the small BERT. */
+
+live.define("figures/heads", (use) => {
+  const { element, labelled, select, shownPiece, mean, makeForm, looks, table, inWords } = use("figures/parts");
+
+  function start(figure) {
+    const still = figure.querySelector("svg");
+    const result = element("div", { class: "live-result" }, still);
+    const { form, status } = makeForm(figure, {
+      label: "A sentence in English",
+      lang: "en",
+      button: "Show the attention",
+      answer: async (text) => {
+        const found = await live.ask(figure.dataset.checkpoint, "attend", { text });
+        return (say) => show(found, say);
+      },
+    });
+    figure.append(form, status, result);
+    let [layerNow, headNow] = [Number(still.dataset.layer), Number(still.dataset.head)]; // as in the still, from one
+
+    function show(found, say) {
+      const tokens = found.tokens.map(shownPiece);
+      const note = found.unknown ? ` ${found.unknown} of them it does not know, and reads as [UNK].` : "";
+      say(`${tokens.length} tokens.${note}`);
+      const layer = select(found.weights.map((_, i) => `${i + 1}`), layerNow - 1);
+      const head = select(["mean of all", ...found.weights[0].map((_, h) => `${h + 1}`)], headNow);
+      const said = element("p", { class: "live-said", "aria-live": "polite" });
+      const view = element("div");
+      let chosen = Math.min(1, tokens.length - 1);
+      const draw = () => {
+        [layerNow, headNow] = [Number(layer.value) + 1, Number(head.value)];
+        const ofLayer = found.weights[layer.value];
+        const weights = headNow === 0 ? mean(ofLayer) : ofLayer[headNow - 1];
+        const all = { queries: tokens, keys: tokens, weights, lookers: "Token that looks", lookedAt: "Tokens it looks at" };
+        const words = (t) => {
+          chosen = t;
+          said.textContent = `“${tokens[t]}” looks most at ${inWords(weights[t], tokens)}.`;
+        };
+        view.replaceChildren(looks(all, chosen, words), said, table(all));
+      };
+      [layer, head].forEach((control) => control.addEventListener("change", draw));
+      draw();
+      result.replaceChildren(element("div", { class: "live-form" }, labelled("Layer", layer), labelled("Head", head)), view);
+    }
+  }
+
+  return { start };
+});

@@ -1,0 +1,162 @@
+/* What the live figures share: elements, a form that loads its model at the first touch, and who looks at what. */
+
+live.define("figures/parts", () => {
+  let numbered = 0; // so that every label has an id to name
+
+  /** element("p", {class: "note"}, "text", child) */
+  function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value === true) made.setAttribute(name, "");
+      else if (value !== false && value != null) made.setAttribute(name, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  /** A control under its label. */
+  function labelled(text, control, wide = false) {
+    control.id ||= `live-${numbered++}`;
+    return element("div", { class: wide ? "live-field live-wide" : "live-field" }, element("label", { for: control.id }, text), control);
+  }
+
+  function select(options, chosen = 0) {
+    const made = element("select");
+    options.forEach((text, value) => made.append(element("option", { value, selected: value === chosen }, text)));
+    return made;
+  }
+
+  /** A token as a reader wants it: without the sign of a word's beginning, a piece inside of a word with a hyphen. */
+  function shown(token) {
+    if (token.startsWith("▁")) return token.length > 1 ? token.slice(1) : "(space)";
+    if (token.startsWith("##")) return `-${token.slice(2)}`;
+    return /^[\p{L}\p{N}]/u.test(token) ? `-${token}` : token;
+  }
+
+  /** The same where a word's beginning has no sign, as in WordPiece. */
+  const shownPiece = (token) => (token.startsWith("##") ? `-${token.slice(2)}` : token);
+
+  /** Places of the n largest weights, the largest first. */
+  function largest(weights, n) {
+    return Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a]).slice(0, n);
+  }
+
+  /** The mean of several matrices, as lists of rows. */
+  function mean(matrices) {
+    return matrices[0].map((row, t) => row.map((_, s) => matrices.reduce((sum, m) => sum + m[t][s], 0) / matrices.length));
+  }
+
+  /** A form in a figure. Its model is loaded when a reader first touches it; `answer(text)` then does the rest.
+
+      `fields` are further controls, in a row with the button; `examples` texts that a click tries. Returns
+      {form, status, input, run}. What goes wrong is said in the status, which is read aloud. */
+  function makeForm(figure, { label, lang, button, fields = [], examples = [], answer }) {
+    const { checkpoint, megabytes } = figure.dataset;
+    const drawing = figure.querySelector("svg");
+    const input = element("input", { type: "text", lang, autocomplete: "off", autocapitalize: "sentences", spellcheck: "false" });
+    input.value = drawing.dataset.text;
+    const status = element("p", { class: "live-status", role: "status", "aria-live": "polite", id: `live-${numbered++}` });
+    input.setAttribute("aria-describedby", status.id);
+    const submit = element("button", { type: "submit" }, button);
+    const form = element("form", { class: "live-form", novalidate: true }, labelled(label, input, true), ...fields, submit);
+    if (examples.length) {
+      const chips = examples.map((text) => {
+        const chip = element("button", { type: "button", class: "live-example", lang }, text);
+        chip.addEventListener("click", () => {
+          input.value = text;
+          run();
+        });
+        return chip;
+      });
+      form.append(element("div", { class: "live-examples", role: "group", "aria-label": "Examples" }, "Or try: ", ...chips));
+    }
+
+    let ready = false;
+    async function open() {
+      if (ready) return;
+      if (!status.textContent) say(`Loading the model, ${megabytes} MB, once …`);
+      await live.open(checkpoint);
+      if (!ready && status.textContent.startsWith("Loading")) say("The model is ready.");
+      ready = true;
+    }
+
+    function say(text, wrong = false) {
+      status.textContent = text;
+      status.classList.toggle("live-wrong", wrong);
+      if (wrong) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
+
+    let latest = 0;
+    async function run() {
+      const mine = ++latest; // an answer that a later question has overtaken is dropped
+      try {
+        await open();
+        const found = await answer(input.value);
+        if (mine === latest) found(say);
+      } catch (error) {
+        if (mine === latest) say(error.kind ? error.message : `The model did not answer: ${error.message}.`, true);
+      }
+    }
+
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      run();
+    });
+    const warm = () => open().catch((error) => say(`The model could not be loaded: ${error.message}.`, true));
+    form.addEventListener("focusin", warm, { once: true });
+    form.addEventListener("pointerdown", warm, { once: true });
+    return { form, status, input, run };
+  }
+
+  /** Tokens that look, of which the reader chooses one, over tokens that are looked at, shaded by their weights.
+
+      `view`: {queries, keys, weights (T rows of S numbers), lookers, lookedAt}: the last two name the lines. `said(t)` is
+      called with the choice. Radio buttons: the arrow keys walk along them, and every reader's software knows them. */
+  function looks({ queries, keys, weights, lookers, lookedAt }, chosen, said) {
+    const name = `live-${numbered++}`;
+    const cells = keys.map((key) => element("span", { class: "live-key" }, element("b", {}, key), element("small")));
+    const line = element("div", { class: "live-line" }, ...cells);
+    const choice = element("fieldset", { class: "live-choice" }, element("legend", {}, lookers));
+    const show = (t) => {
+      weights[t].forEach((weight, s) => {
+        cells[s].style.setProperty("--weight", weight.toFixed(3));
+        cells[s].lastChild.textContent = weight.toFixed(2);
+      });
+      said(t);
+    };
+    const line1 = element("div", { class: "live-line" });
+    queries.forEach((query, t) => {
+      const radio = element("input", { type: "radio", name, value: t, id: `${name}-${t}`, checked: t === chosen });
+      radio.addEventListener("change", () => show(t));
+      line1.append(radio, element("label", { for: radio.id }, query));
+    });
+    choice.append(line1);
+    show(chosen);
+    return element("div", {}, choice, element("p", { class: "live-legend" }, lookedAt), line);
+  }
+
+  /** Every weight as a table, for those who want all numbers, and for those who hear them. */
+  function table({ queries, keys, weights, lookers, lookedAt }) {
+    const head = element("tr", {}, element("td"), ...keys.map((key) => element("th", { scope: "col" }, key)));
+    const rows = queries.map((query, t) => {
+      const cells = weights[t].map((weight) => element("td", { style: `--weight: ${weight.toFixed(3)}` }, weight.toFixed(2)));
+      return element("tr", {}, element("th", { scope: "row" }, query), ...cells);
+    });
+    const caption = element("caption", {}, `Rows: ${lower(lookers)}. Columns: ${lower(lookedAt)}. Each row adds up to one.`);
+    const made = element("table", { class: "live-table" }, caption, element("thead", {}, head), element("tbody", {}, ...rows));
+    const box = element("div", { class: "live-scroll", tabindex: 0, role: "region", "aria-label": "Table of all weights" }, made);
+    return element("details", {}, element("summary", {}, "All weights as a table"), box);
+  }
+
+  const lower = (text) => text[0].toLowerCase() + text.slice(1);
+
+  /** "a" (0.61), then "b" (0.20): the two largest of a row of weights, in words. */
+  function inWords(weights, keys) {
+    const [first, second] = largest(weights, 2);
+    const one = (s) => `“${keys[s]}” (${weights[s].toFixed(2)})`;
+    return second === undefined ? one(first) : `${one(first)}, then at ${one(second)}`;
+  }
+
+  return { element, labelled, select, shown, shownPiece, largest, mean, makeForm, looks, table, inWords };
+});
