@@ -3,8 +3,8 @@
 The book's build runs it, into `_static/live/weights`. A file is a script, so that a page which was opened from the file
 system can load it: it hands a header and one run of bytes, as base64, to `live.weights` of `book/_static/live/live.js`.
 
-Every matrix is kept as integers of `BITS` bits, each row with a step of its own that they are multiples of; vectors, and
-the steps, in half precision. `python tests/benchmarks/live_weights.py` measures what that costs:
+Every matrix is kept as integers of `BITS` bits, each row with a step of its own that they are multiples of; vectors and
+the steps in half precision. `python tests/benchmarks/live_weights.py` measures what that costs:
 
 FIGURES
 """
@@ -65,7 +65,7 @@ CHECKPOINTS = {"translator-es-en": translator, "bert-en": bert}
 def rounded(weight: np.ndarray, bits: int = BITS) -> tuple[np.ndarray, np.ndarray | None]:
     """What is kept of a weight: of a vector, and with 16 bits, half-precision numbers and None.
 
-    Of a matrix (n, d), the integers (n, d) from -(2^(bits - 1) - 1) to 2^(bits - 1) - 1 and the step of each row (n, 1).
+    Of a matrix (n, d), the integers (n, d), at most 2^(bits - 1) - 1 in size, and the step of each row (n, 1).
     """
     if weight.ndim < 2 or bits == 16:
         return weight.astype("<f2"), None

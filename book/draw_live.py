@@ -1,0 +1,141 @@
+"""Draw what a live figure shows before it lives: python book/draw_live.py writes notebooks/live/NAME.svg for each.
+
+The numbers are those of the course's own models, computed here. The book brings the drawing to life where a page shows
+it by `![...](live/NAME.svg)` or by the directive `{live-figure} NAME` (`book/_ext/live_figures.py`); on paper, in
+JupyterLab and without JavaScript it stays as it is. What the page needs to begin with stands in the drawing's element:
+its text, and of a head its layer and number.
+"""
+
+import re
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from course_lib.lecture.drawing import Diagram
+from course_lib.numpy import BertForMaskedLM, load_translator, softmax
+from course_lib.text.wordpiece import WordPiece
+
+FOLDER = Path(__file__).parents[1] / "notebooks" / "live"
+TEXTS = {
+    "translator": "Me gusta el vino blanco.",
+    "heads": "The king gave his crown to the queen.",
+    "blank": "In the United ___, the song was number one.",
+}
+LAYER, HEAD = 1, 3  # of the drawing of heads, counted from one
+
+
+def shown(token: str) -> str:
+    """A token as `shown` and `shownPiece` of book/_static/live/figures/parts.js name it."""
+    if token.startswith("▁"):
+        return token[1:] or "(space)"
+    return f"-{token[2:]}" if token.startswith("##") else token
+
+
+def alignment(text: str) -> tuple[str, list[str], list[str], np.ndarray]:
+    """A translation, its tokens (T), those of its source (S), and the mean of the last layer's heads (T, S).
+
+    Row t is what the decoder looked at before it wrote token t.
+    """
+    translate = load_translator()
+    tokenizer = translate.source_tokenizer
+    translation = translate(text)
+    source, target = (tokenizer.encode(said)[0] for said in (text, translation))
+    output = translate.model(source[None], target[None, :-1], return_layers=True)
+    weights = output.cross_weights[-1][0].mean(axis=0)
+    return translation, tokenizer.tokens(target[1:]), tokenizer.tokens(source), weights
+
+
+def head(text: str) -> tuple[list[str], np.ndarray]:
+    """The tokens (T) of a text, and what each attends to in one head of the small BERT (T, T)."""
+    tokenizer = WordPiece.from_pretrained("bert-en")
+    ids = tokenizer.encode(text).ids
+    output = BertForMaskedLM.from_pretrained("bert-en")(ids, return_layers=True)
+    return tokenizer.tokens(ids[0]), output.weights[LAYER - 1][0, HEAD - 1]
+
+
+def filled(text: str, k: int) -> list[tuple[str, float]]:
+    """The k most probable tokens for the blank of a text, with their probabilities."""
+    tokenizer = WordPiece.from_pretrained("bert-en")
+    ids = tokenizer.encode(text.replace("___", "[MASK]")).ids
+    blank = ids == tokenizer.mask_id
+    p = softmax(BertForMaskedLM.from_pretrained("bert-en")(ids, at=blank).logits[0])
+    best = np.argsort(-p)[:k]
+    return [(token, float(p[i])) for token, i in zip(tokenizer.tokens(best), best, strict=True)]
+
+
+def largest(weights: np.ndarray, tokens: list[str]) -> str:
+    return f"“{shown(tokens[weights.argmax()])}”"
+
+
+def translator() -> Diagram:
+    text = TEXTS["translator"]
+    translation, target, source, weights = alignment(text)
+    looked = ", ".join(
+        f"before “{shown(token)}” mostly at {largest(row, source)}"
+        for token, row in zip(target, weights, strict=True)
+        if re.fullmatch(r"▁\w{4,}", token)
+    )
+    d = Diagram(
+        520, 300,
+        f"A translation and what the model looked at: “{text}” became “{translation}” Each row is a token that it "
+        f"wrote, each column one that it read, each cell a weight: {looked}.",
+    )  # fmt: skip
+    names = [shown(token) for token in source]
+    d.cells(112, 60, weights.tolist(), 36, "query", [shown(token) for token in target], (), numbers=True)
+    for j, name in enumerate(names):
+        d.text(130 + 36 * j, 46 if j % 2 else 26, name, 13)  # on two lines: neighbours may be wider than a cell
+    d.text(452, 110, "columns: read", 13, muted=True)
+    d.text(452, 132, "rows: written", 13, muted=True)
+    return d
+
+
+def heads() -> Diagram:
+    text = TEXTS["heads"]
+    tokens, weights = head(text)
+    n = len(tokens)
+    before = float(np.mean([weights[t, t - 1] for t in range(1, n)]))
+    d = Diagram(
+        520, 76 + 34 * n,
+        f"What each token of “{text}” attends to in layer {LAYER}, head {HEAD} of the small BERT. Rows look, "
+        f"columns are looked at. The full cells stand left of the diagonal: the token before gets {before:.2f} on "
+        "average.",
+    )  # fmt: skip
+    d.cells(92, 64, weights.tolist(), 34, "query", [shown(token) for token in tokens], (), numbers=True)
+    for j, token in enumerate(tokens):
+        d.text(109 + 34 * j, 50 if j % 2 else 30, shown(token), 13)
+    return d
+
+
+def blank() -> Diagram:
+    found, asked = filled(TEXTS["blank"], 8), TEXTS["blank"].replace("___", "[MASK]")
+    (first, p), (second, q) = found[:2]
+    d = Diagram(
+        520, 68 + 28 * len(found),
+        f"What the small BERT puts into the blank of “{asked}” A bar for each of the "
+        f"most probable tokens: “{first}” has {p:.2f}, “{second}” {q:.2f}, and the others hardly anything.",
+    )  # fmt: skip
+    d.text(260, 24, asked, 15, italic=True)
+    for i, (token, p) in enumerate(found):
+        y = 62 + 28 * i
+        d.text(138, y, shown(token), 14, anchor="end")
+        d.box(148, y - 9, max(280 * p, 1), 18, colour="query")
+        d.text(160 + 280 * p, y, f"{p:.3f}", 13, anchor="start", muted=True)
+    return d
+
+
+DRAWN = {"translator": translator, "heads": heads, "blank": blank}
+
+
+def svg(name: str) -> str:
+    """The drawing with what the page needs to begin with."""
+    data = {"text": TEXTS[name]} | ({"layer": LAYER, "head": HEAD} if name == "heads" else {})
+    attributes = " ".join(f'data-{key}="{escape(str(value))}"' for key, value in data.items())
+    return DRAWN[name]().svg().replace("<svg ", f"<svg {attributes} ", 1)
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name in DRAWN:
+        (FOLDER / f"{name}.svg").write_text(svg(name), encoding="utf-8")
+        print(FOLDER / f"{name}.svg")
