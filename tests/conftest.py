@@ -44,6 +44,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--configurations", type=int, default=2, help="random models of each kind to compile, export and save (2)"
     )
+    parser.addoption(
+        "--sentences", type=int, default=40, help="held-out sentences that the page's translator translates (40)"
+    )
     parser.addoption("--all-bugs", action="store_true", help="plant the bugs of all files, not of changed ones alone")
 
 

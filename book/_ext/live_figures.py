@@ -1,7 +1,7 @@
 """Sphinx extension: figures in which the course's own models run, in the reader's page.
 
-``{live-figure} NAME`` in a page, or ``![...](live/NAME.svg)`` in a lecture, shows the drawing that ``book/draw_live.py``
-made. With JavaScript it comes to life (``book/_static/live``): the reader types, and a model answers. The build writes
+``{live-figure} NAME`` in a page, or ``![...](live/NAME.svg)`` in a lecture, shows a drawing of ``book/draw_live.py``.
+With JavaScript it comes to life (``book/_static/live``): the reader types, and a model answers. The build writes
 the models' weights (``book/pack_weights.py``) beside the scripts, unless they stand there; a page loads them when a
 reader first touches a figure.
 """
@@ -46,12 +46,23 @@ class BringToLife(SphinxPostTransform):
         for image in list(self.document.findall(nodes.image)):
             file = Path(self.env.srcdir, image["uri"])
             if file.parent.name == "live" and file.stem in CHECKPOINT and file.is_file():
-                self.env.note_dependency(str(file), docname=self.env.docname)
-                weights = weights_of(self.app) / f"{CHECKPOINT[file.stem]}.js"
-                megabytes = f"{weights.stat().st_size / 1e6:.1f}" if weights.is_file() else "a few"
-                facts = f'data-live="{file.stem}" data-checkpoint="{CHECKPOINT[file.stem]}" data-megabytes="{megabytes}"'
-                drawing = file.read_text(encoding="utf-8")
-                image.replace_self(nodes.raw("", f'<div class="live-figure" {facts}>{drawing}</div>', format="html"))
+                size = (weights_of(self.app) / f"{CHECKPOINT[file.stem]}.js").stat().st_size
+                html = element(file.stem, file.read_text(encoding="utf-8"), size)
+                image.replace_self(nodes.raw("", html, format="html"))
+
+
+def element(name: str, drawing: str, size: int) -> str:
+    """A live figure as HTML, before it lives: the drawing, and what the scripts need to know.
+
+    Parameters
+    ----------
+    name : one of `CHECKPOINT`
+    drawing : the SVG
+    size : of the file of weights, in bytes
+    """
+    facts = {"live": name, "checkpoint": CHECKPOINT[name], "megabytes": f"{size / 1e6:.1f}"}
+    attributes = " ".join(f'data-{key}="{value}"' for key, value in facts.items())
+    return f'<div class="live-figure" {attributes}>{drawing}</div>'
 
 
 def weights_of(app: Sphinx) -> Path:
