@@ -4,8 +4,7 @@ live.define("figures/blank", (use) => {
   const { element, shownPiece, makeForm } = use("figures/parts");
 
   function start(figure) {
-    const result = element("div", { class: "live-result" }, figure.querySelector("svg"));
-    const { form, status } = makeForm(figure, {
+    const { result } = makeForm(figure, {
       label: "A sentence in English with one blank, ___",
       lang: "en",
       button: "Fill the blank",
@@ -15,7 +14,6 @@ live.define("figures/blank", (use) => {
         return (say) => show(found, say);
       },
     });
-    figure.append(form, status, result);
 
     function show({ found, unknown }, say) {
       const note = unknown ? ` ${unknown} tokens of the sentence it does not know.` : "";

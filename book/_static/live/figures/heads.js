@@ -4,9 +4,8 @@ live.define("figures/heads", (use) => {
   const { element, labelled, select, shownPiece, mean, makeForm, looks, table, inWords } = use("figures/parts");
 
   function start(figure) {
-    const still = figure.querySelector("svg");
-    const result = element("div", { class: "live-result" }, still);
-    const { form, status } = makeForm(figure, {
+    const still = figure.querySelector("svg").dataset;
+    const { result } = makeForm(figure, {
       label: "A sentence in English",
       lang: "en",
       button: "Show the attention",
@@ -15,8 +14,7 @@ live.define("figures/heads", (use) => {
         return (say) => show(found, say);
       },
     });
-    figure.append(form, status, result);
-    let [layerNow, headNow] = [Number(still.dataset.layer), Number(still.dataset.head)]; // as in the still, from one
+    let [layerNow, headNow] = [Number(still.layer), Number(still.head)]; // as in the still, from one
 
     function show(found, say) {
       const tokens = found.tokens.map(shownPiece);

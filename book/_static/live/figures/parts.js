@@ -46,13 +46,16 @@ live.define("figures/parts", () => {
     return matrices[0].map((row, t) => row.map((_, s) => matrices.reduce((sum, m) => sum + m[t][s], 0) / matrices.length));
   }
 
-  /** A form in a figure. Its model is loaded when a reader first touches it; `answer(text)` then does the rest.
+  /** Put a form into a figure, and below it, where answers will stand, the drawing that was there.
 
-      `fields` are further controls, in a row with the button; `examples` texts that a click tries. Returns
-      {form, status, input, run}. What goes wrong is said in the status, which is read aloud. */
+      The model is loaded when a reader first touches the form. `answer(text)` asks it, and returns a function that shows
+      what it found and says so by the function that it is given. `fields` are further controls, in a row with the button;
+      `examples` texts that a click tries. What goes wrong is said in the status, which is read aloud. Returns
+      {result, run}: the place for answers, and what the button does. */
   function makeForm(figure, { label, lang, button, fields = [], examples = [], answer }) {
     const { checkpoint, megabytes } = figure.dataset;
     const drawing = figure.querySelector("svg");
+    const result = element("div", { class: "live-result" }, drawing);
     const input = element("input", { type: "text", lang, autocomplete: "off", autocapitalize: "sentences", spellcheck: "false" });
     input.value = drawing.dataset.text;
     const status = element("p", { class: "live-status", role: "status", "aria-live": "polite", id: `live-${numbered++}` });
@@ -106,7 +109,8 @@ live.define("figures/parts", () => {
     const warm = () => open().catch((error) => say(`The model could not be loaded: ${error.message}.`, true));
     form.addEventListener("focusin", warm, { once: true });
     form.addEventListener("pointerdown", warm, { once: true });
-    return { form, status, input, run };
+    figure.append(form, status, result);
+    return { result, run };
   }
 
   /** Tokens that look, of which the reader chooses one, over tokens that are looked at, shaded by their weights.

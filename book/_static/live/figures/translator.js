@@ -5,8 +5,7 @@ live.define("figures/translator", (use) => {
 
   function start(figure) {
     const search = select(["beam of 4", "greedy"]);
-    const result = element("div", { class: "live-result" }, figure.querySelector("svg"));
-    const { form, status, run } = makeForm(figure, {
+    const { result, run } = makeForm(figure, {
       label: "A sentence in Spanish",
       lang: "es",
       button: "Translate",
@@ -18,7 +17,6 @@ live.define("figures/translator", (use) => {
       },
     });
     search.addEventListener("change", run);
-    figure.append(form, status, result);
 
     function show(found, say) {
       const [keys, queries] = [found.source.map(shown), found.target.map(shown)];
