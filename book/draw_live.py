@@ -77,16 +77,15 @@ def translator() -> Diagram:
         if re.fullmatch(r"▁\w{4,}", token)
     )
     d = Diagram(
-        520, 300,
+        400, 312,
         f"A translation and what the model looked at: “{text}” became “{translation}” Each row is a token that it "
         f"wrote, each column one that it read, each cell a weight: {looked}.",
     )  # fmt: skip
     names = [shown(token) for token in source]
-    d.cells(112, 60, weights.tolist(), 36, "query", [shown(token) for token in target], (), numbers=True)
+    d.cells(78, 60, weights.tolist(), 36, "query", [shown(token) for token in target], (), numbers=True)
     for j, name in enumerate(names):
-        d.text(130 + 36 * j, 46 if j % 2 else 26, name, 13)  # on two lines: neighbours may be wider than a cell
-    d.text(452, 110, "columns: read", 13, muted=True)
-    d.text(452, 132, "rows: written", 13, muted=True)
+        d.text(96 + 36 * j, 46 if j % 2 else 26, name, 13)  # on two lines: neighbours may be wider than a cell
+    d.text(200, 296, "columns: tokens read, rows: tokens written", 13, muted=True)
     return d
 
 
@@ -96,14 +95,15 @@ def heads() -> Diagram:
     n = len(tokens)
     before = float(np.mean([weights[t, t - 1] for t in range(1, n)]))
     d = Diagram(
-        520, 76 + 34 * n,
+        460, 100 + 34 * n,
         f"What each token of “{text}” attends to in layer {LAYER}, head {HEAD} of the small BERT. Rows look, "
         f"columns are looked at. The full cells stand left of the diagonal: the token before gets {before:.2f} on "
         "average.",
     )  # fmt: skip
-    d.cells(92, 64, weights.tolist(), 34, "query", [shown(token) for token in tokens], (), numbers=True)
+    d.cells(78, 64, weights.tolist(), 34, "query", [shown(token) for token in tokens], (), numbers=True)
     for j, token in enumerate(tokens):
-        d.text(109 + 34 * j, 50 if j % 2 else 30, shown(token), 13)
+        d.text(95 + 34 * j, 50 if j % 2 else 30, shown(token), 13)
+    d.text(230, 84 + 34 * n, "rows: tokens that look, columns: tokens looked at", 13, muted=True)
     return d
 
 
@@ -111,16 +111,16 @@ def blank() -> Diagram:
     found, asked = filled(TEXTS["blank"], 8), TEXTS["blank"].replace("___", "[MASK]")
     (first, p), (second, q) = found[:2]
     d = Diagram(
-        520, 68 + 28 * len(found),
+        440, 68 + 28 * len(found),
         f"What the small BERT puts into the blank of “{asked}” A bar for each of the "
         f"most probable tokens: “{first}” has {p:.2f}, “{second}” {q:.2f}, and the others hardly anything.",
     )  # fmt: skip
-    d.text(260, 24, asked, 15, italic=True)
+    d.text(220, 24, asked, 15, italic=True)
     for i, (token, p) in enumerate(found):
         y = 62 + 28 * i
-        d.text(138, y, shown(token), 14, anchor="end")
-        d.box(148, y - 9, max(280 * p, 1), 18, colour="query")
-        d.text(160 + 280 * p, y, f"{p:.3f}", 13, anchor="start", muted=True)
+        d.text(88, y, shown(token), 14, anchor="end")
+        d.box(98, y - 9, max(280 * p, 1), 18, colour="query")
+        d.text(110 + 280 * p, y, f"{p:.3f}", 13, anchor="start", muted=True)
     return d
 
 

@@ -42,13 +42,14 @@ def write_page(folder: Path, figures=FIGURES) -> Path:
 # Loads every module of the models into the page itself, where a test can call them.
 LOAD_MODULES = "() => Promise.all(live.modules.map(name => live.load(`${name}.js`)))"
 
-# Turns {name: nested list} into the Map of matrices that models are made of.
-AS_WEIGHTS = """(lists) => {
-  const { matrix } = live.use("tensors");
-  return new Map(Object.entries(lists).map(([name, value]) => {
-    const rows = Array.isArray(value[0]) ? value : [value];
-    return [name, matrix(rows.length, rows[0].length, Float32Array.from(rows.flat()))];
-  }));
+CALL = """async (given) => {
+  const use = live.use;
+  const tensors = use("tensors");
+  const matrix = (rows) => tensors.matrix(rows.length, rows[0].length, Float32Array.from(rows.flat()));
+  const asRows = (value) => (Array.isArray(value[0]) ? value : [value]);
+  const weights = (lists) => new Map(Object.entries(lists).map(([name, value]) => [name, matrix(asRows(value))]));
+  const lists = (x) => Array.from({ length: x.rows }, (_, i) => Array.from(tensors.row(x, i)));
+  return (async () => { BODY })();
 }"""
 
 
@@ -59,15 +60,4 @@ def call(page, body: str, **arguments):
     lists, and `lists(x)` the other way round.
     """
     given = json.loads(json.dumps(arguments, default=lambda value: np.asarray(value).tolist()))
-    return page.evaluate(
-        """async (given) => {
-          const use = live.use;
-          const tensors = use("tensors");
-          const matrix = (rows) => tensors.matrix(rows.length, rows[0].length, Float32Array.from(rows.flat()));
-          const weights = %s;
-          const lists = (x) => Array.from({ length: x.rows }, (_, i) => Array.from(tensors.row(x, i)));
-          return (async () => { %s })();
-        }"""
-        % (AS_WEIGHTS, body),
-        given,
-    )
+    return page.evaluate(CALL.replace("BODY", body), given)

@@ -147,10 +147,11 @@ live.define("figures/parts", () => {
       const cells = weights[t].map((weight) => element("td", { style: `--weight: ${weight.toFixed(3)}` }, weight.toFixed(2)));
       return element("tr", {}, element("th", { scope: "row" }, query), ...cells);
     });
-    const caption = element("caption", {}, `Rows: ${lower(lookers)}. Columns: ${lower(lookedAt)}. Each row adds up to one.`);
-    const made = element("table", { class: "live-table" }, caption, element("thead", {}, head), element("tbody", {}, ...rows));
+    const id = `live-${numbered++}`;
+    const caption = element("p", { class: "live-legend", id }, `Rows: ${lower(lookers)}. Columns: ${lower(lookedAt)}. Each row adds up to one.`);
+    const made = element("table", { class: "live-table", "aria-labelledby": id }, element("thead", {}, head), element("tbody", {}, ...rows));
     const box = element("div", { class: "live-scroll", tabindex: 0, role: "region", "aria-label": "Table of all weights" }, made);
-    return element("details", {}, element("summary", {}, "All weights as a table"), box);
+    return element("details", {}, element("summary", {}, "All weights as a table"), caption, box);
   }
 
   const lower = (text) => text[0].toLowerCase() + text.slice(1);

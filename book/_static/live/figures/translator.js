@@ -17,6 +17,9 @@ live.define("figures/translator", (use) => {
       },
     });
     search.addEventListener("change", run);
+    // In the page before it is filled: what is put into it is read aloud.
+    const answer = element("p", { class: "live-answer", lang: "en", role: "status" });
+    result.before(answer);
 
     function show(found, say) {
       const [keys, queries] = [found.source.map(shown), found.target.map(shown)];
@@ -42,9 +45,8 @@ live.define("figures/translator", (use) => {
       };
       [layer, head].forEach((control) => control.addEventListener("change", draw));
       draw();
-      const answer = element("p", { class: "live-answer", lang: "en", role: "status" });
-      result.replaceChildren(answer, element("div", { class: "live-form" }, labelled("Layer", layer), labelled("Head", head)), view);
-      answer.textContent = found.text; // only now that it is in the page is a change of it read aloud
+      answer.textContent = found.text;
+      result.replaceChildren(element("div", { class: "live-form" }, labelled("Layer", layer), labelled("Head", head)), view);
     }
   }
 
