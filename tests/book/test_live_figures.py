@@ -1,0 +1,325 @@
+"""Live figures as a reader meets them: opened from the file system and from a server, touched, typed into, read aloud."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.support.live_page import FIGURES, draw_live, live_figures, pack_weights, write_page
+from tests.support.site_checker import COLOURS, CONTENT, serve
+from tests.support.tiny_book import build, text
+
+SCRIPTS = Path(live_figures.__file__).parents[1] / "_static" / "live"
+WEIGHTS = "/weights/"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_page(tmp_path_factory.mktemp("live")).parent
+
+
+class Visit:
+    """A page with everything that it asked for and complained of."""
+
+    def __init__(self, browser, url, **settings):
+        self.page = browser.new_page(**settings)
+        self.page.set_default_timeout(600_000)
+        self.requests, self.complaints = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(url)
+        self.page.wait_for_selector(".live-form")
+
+    def figure(self, name):
+        return self.page.locator(f".live-figure[data-live={name}]")
+
+    def ask(self, name, said):
+        """Type a text into a figure and press Enter; returns what the status says then."""
+        figure = self.figure(name)
+        before = self.page.evaluate("() => performance.now()")
+        figure.locator("input[type=text]").fill(said)
+        figure.locator(".live-status").evaluate("(status) => { status.textContent = ''; }")
+        figure.locator("input[type=text]").press("Enter")
+        self.page.wait_for_function(
+            f"""() => {{
+              const said = document.querySelector("[data-live={name}] .live-status").textContent;
+              return said && !/^(Loading|The model is ready)/.test(said);
+            }}"""
+        )
+        assert before >= 0
+        return figure.locator(".live-status").inner_text()
+
+
+@pytest.fixture(scope="module")
+def visit(browser, folder):
+    opened = Visit(browser, (folder / "index.html").as_uri())
+    yield opened
+    opened.page.close()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_committed_drawing_is_what_the_models_say(name):
+    committed = (draw_live.FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    assert committed == draw_live.svg(name), "run python book/draw_live.py"
+
+
+def test_each_figure_has_a_drawing_a_script_and_weights():
+    assert set(FIGURES) == set(draw_live.DRAWN) == {path.stem for path in draw_live.FOLDER.glob("*.svg")}
+    assert set(live_figures.CHECKPOINT.values()) == set(pack_weights.CHECKPOINTS)
+    assert {f"figures/{name}" for name in FIGURES} < set(live_figures.SCRIPTS)
+    files = {path.relative_to(SCRIPTS).with_suffix("").as_posix() for path in SCRIPTS.rglob("*.js")}
+    modules = re.search(r"const MODULES = \[(.*?)\]", (SCRIPTS / "live.js").read_text(encoding="utf-8"), re.DOTALL)
+    assert files == set(live_figures.SCRIPTS) | set(re.findall(r'"(\w+)"', modules[1]))
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.rglob("*.js")), ids=lambda path: path.stem)
+def test_a_module_is_short_and_asks_nothing_of_the_network(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 300
+    assert not re.search(r"https?://|\bfetch\(|XMLHttpRequest|import\s", "\n".join(lines))
+
+
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_nothing_is_loaded_before_the_first_touch_and_nothing_from_elsewhere(browser, folder, scheme):
+    with serve(folder) as address:
+        base = address if scheme == "http" else folder.as_uri()
+        visit = Visit(browser, f"{base.rstrip('/')}/index.html")
+        before = list(visit.requests)
+        assert not [url for url in before if WEIGHTS in url or url.endswith("/tensors.js")]
+        loaded = [folder / url.removeprefix(base).lstrip("/") for url in before if url.startswith(base)]
+        assert sum(path.stat().st_size for path in loaded if path.is_file()) < 100_000
+        visit.figure("translator").locator("input[type=text]").focus()
+        visit.page.wait_for_function("document.querySelector('[data-live=translator] .live-status').textContent")
+        assert "MB" in visit.figure("translator").locator(".live-status").inner_text()
+        status = visit.ask("translator", "Nunca he visto el mar.")
+        assert status.startswith("Translated in")
+        assert visit.figure("translator").locator(".live-answer").inner_text() == "I've never seen the sea."
+        weights = [url for url in visit.requests if WEIGHTS in url]
+        assert [url.rpartition("/")[2] for url in weights] == ["translator-es-en.js"], "no other model, and once"
+        assert not [url for url in visit.requests if not url.startswith((base, "blob:", "data:"))]
+        assert not visit.complaints
+        visit.page.close()
+
+
+@pytest.mark.parametrize("name", ["translator", "heads"])
+def test_the_first_answer_is_what_the_drawing_shows(visit, name):
+    """To half a hundredth for the drawing's rounding, half for the page's, and a tenth of that for the weights'."""
+    figure = visit.figure(name)
+    visit.ask(name, draw_live.TEXTS[name])
+    svg = BeautifulSoup((draw_live.FOLDER / f"{name}.svg").read_text(encoding="utf-8"), "html.parser")
+    drawn = [float(t.text) for t in svg.find_all("text") if re.fullmatch(r"\.\d\d|1\.00", t.text)]
+    shown = figure.locator(".live-table td[style]").all_text_contents()
+    np.testing.assert_allclose([float(cell) for cell in shown], drawn, atol=0.011)
+    assert figure.locator("svg").count() == 0, "the answer takes the drawing's place"
+
+
+def test_the_first_filled_blank_is_what_the_drawing_shows(visit):
+    visit.ask("blank", draw_live.TEXTS["blank"])
+    rows = visit.figure("blank").locator(".live-bars tbody tr")
+    shown = [(row.locator("th").inner_text(), float(row.locator("td").nth(1).inner_text())) for row in rows.all()]
+    expected = draw_live.filled(draw_live.TEXTS["blank"], len(shown))
+    assert [token for token, _ in shown][:2] == [token for token, _ in expected][:2] == ["states", "kingdom"]
+    np.testing.assert_allclose([p for _, p in shown], [p for _, p in expected], atol=0.002)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "expected"),
+    [
+        ("translator", "", "type a sentence"),
+        ("translator", "  ", "type a sentence"),
+        ("translator", "una casa muy grande " * 20, "60 are the most"),
+        ("translator", "猫が寝ている", "knows nothing"),
+        ("translator", "a\ud800", "half of a character"),
+        ("heads", "", "type a sentence"),
+        ("heads", "the king and " * 20, "32 are the most"),
+        ("heads", "猫", "knows nothing"),
+        ("blank", "No blank at all.", "___"),
+        ("blank", "Two ___ are ___ many.", "only one"),
+    ],
+)
+def test_a_mistake_is_said_where_it_can_be_mended(visit, name, said, expected):
+    figure = visit.figure(name)
+    if "\ud800" in said:  # which no keyboard types, and Playwright cannot send
+        figure.locator("input[type=text]").evaluate("(input) => { input.value = 'a' + String.fromCharCode(0xd800); }")
+        figure.locator("button[type=submit]").click()
+        visit.page.wait_for_selector(f"[data-live={name}] .live-wrong")
+        status = figure.locator(".live-status").inner_text()
+    else:
+        status = visit.ask(name, said)
+    assert expected in status
+    field = figure.locator("input[type=text]")
+    assert field.get_attribute("aria-invalid") == "true"
+    described = visit.page.locator(f"#{field.get_attribute('aria-describedby')}")
+    assert described.inner_text() == status and described.get_attribute("aria-live") == "polite"
+    visit.ask(name, draw_live.TEXTS[name])
+    assert field.get_attribute("aria-invalid") is None
+    assert not visit.complaints
+
+
+def test_an_unknown_character_is_named(visit):
+    assert "lacks “猫”" in visit.ask("translator", "El 猫 duerme.")
+
+
+def test_a_figure_works_from_the_keyboard_alone(visit):
+    figure, keyboard = visit.figure("translator"), visit.page.keyboard
+    visit.ask("translator", draw_live.TEXTS["translator"])
+    for _ in range(20):
+        keyboard.press("Tab")
+        if visit.page.evaluate("document.activeElement.type") == "radio":
+            break
+    said = figure.locator(".live-said")
+    assert "Before it wrote “I”" in said.inner_text()
+    for _ in range(3):
+        keyboard.press("ArrowRight")
+    assert re.fullmatch(r"Before it wrote “wine”, it looked most at “vino” \(0\.9\d\), then .*", said.inner_text())
+    keyboard.press("Tab")
+    keyboard.press("Enter")
+    assert figure.locator("details[open] .live-table").count() == 1
+
+
+def test_another_layer_and_head_show_other_weights_for_the_same_token(visit):
+    figure = visit.figure("heads")
+    visit.ask("heads", draw_live.TEXTS["heads"])
+    figure.locator(".live-line label", has_text="queen").click()
+    assert "looks most at “the”" in figure.locator(".live-said").inner_text()  # the head of the drawing: one before
+    figure.get_by_label("Head").select_option("4")
+    assert "“queen” looks most at" in figure.locator(".live-said").inner_text()
+    cells = figure.locator(".live-table tr", has_text="queen").first.locator("td[style]")
+    row = [float(cell) for cell in cells.all_text_contents()]
+    assert sum(row) == pytest.approx(1, abs=0.06)
+    figure.get_by_label("Head").select_option("0")
+    grid = np.array([float(c) for c in figure.locator(".live-table td[style]").all_text_contents()])
+    n = int(len(grid) ** 0.5)
+    np.testing.assert_allclose(grid.reshape(n, n).sum(axis=1), 1, atol=0.005 * n)
+
+
+def test_a_later_question_overtakes_an_earlier_one(visit):
+    figure = visit.figure("translator")
+    visit.ask("translator", draw_live.TEXTS["translator"])
+    examples = figure.locator(".live-example")
+    visit.page.evaluate(
+        "() => document.querySelectorAll('[data-live=translator] .live-example').forEach((chip) => chip.click())"
+    )
+    last = examples.last.inner_text()
+    assert figure.locator("input[type=text]").input_value() == last
+    visit.page.wait_for_function(
+        "document.querySelector('[data-live=translator] .live-answer').textContent.includes('swim')"
+    )
+    assert visit.ask("translator", last).startswith("Translated")
+    assert figure.locator(".live-answer").inner_text() == "It's too cold to swim."
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_answers_can_be_read_in_light_and_dark_and_on_a_phone(browser, folder, theme, width):
+    visit = Visit(browser, (folder / "index.html").as_uri(), viewport={"width": width, "height": 900})
+    visit.page.evaluate(
+        """(theme) => {
+          document.documentElement.dataset.theme = theme;
+          const [ground, ink] = theme === "dark" ? ["#121212", "#ced6dd"] : ["#ffffff", "#222832"];
+          document.body.style.cssText = `background: ${ground}; color: ${ink}`;
+        }""",
+        theme,
+    )
+    for name in FIGURES:
+        visit.ask(name, draw_live.TEXTS[name])
+    for summary in visit.page.locator("details summary").all():
+        summary.click()
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert not [finding for finding in visit.page.evaluate(CONTENT) if finding[0] != "heading"]
+    assert not visit.page.evaluate(COLOURS, theme)["findings"]
+    small = visit.page.eval_on_selector_all(
+        ".live-figure :is(button, select, .live-line label)",
+        "all => all.map(e => e.getBoundingClientRect()).filter(b => Math.min(b.width, b.height) < 24).length",
+    )
+    assert small == 0, "a finger needs 24 pixels (WCAG 2.2, 2.5.8)"
+    unnamed = visit.page.eval_on_selector_all(
+        ".live-figure :is(input, select)", "all => all.filter(e => !e.labels.length).length"
+    )
+    assert unnamed == 0
+    visit.page.close()
+
+
+def test_a_file_that_is_not_there_is_said_and_can_be_tried_again(browser, tmp_path):
+    page = write_page(tmp_path, ("blank",))
+    weights = tmp_path / "_static" / "live" / "weights" / "bert-en.js"
+    weights.rename(tmp_path / "aside.js")
+    visit = Visit(browser, page.as_uri())
+    assert "could not be loaded" in visit.ask("blank", draw_live.TEXTS["blank"])
+    (tmp_path / "aside.js").rename(weights)
+    assert visit.ask("blank", draw_live.TEXTS["blank"]).startswith("Most probable: “states”")
+    visit.page.close()
+
+
+def test_the_page_never_stalls_while_a_model_computes(browser, folder):
+    """The page counts frames of its own while the worker translates a long sentence."""
+    visit = Visit(browser, (folder / "index.html").as_uri())
+    visit.ask("translator", "Hola.")
+    ticks = visit.page.evaluate(
+        """async () => {
+          let ticks = 0;
+          const timer = setInterval(() => ticks++, 5);
+          const text = "Una casa muy grande y muy vieja que tiene una puerta roja y cuatro ventanas.";
+          await live.ask("translator-es-en", "translate", { text, width: 8 });
+          clearInterval(timer);
+          return ticks;
+        }"""
+    )
+    assert ticks >= 3
+    visit.page.close()
+
+
+def test_the_directive_and_a_lectures_image_become_live(tmp_path):
+    cells = [
+        text("```{live-figure} translator\n```"),
+        text("![What a head looks at.](notebooks/live/heads.svg)"),
+        text("![A plain diagram.](notebooks/live/other.svg)"),
+    ]
+    drawings = {f"notebooks/live/{n}.svg": (draw_live.FOLDER / f"{n}.svg").read_text() for n in ("translator", "heads")}
+    files = {**{"notebooks/.keep": ""}, **{name: content for name, content in drawings.items()}}
+    files["notebooks/live/other.svg"] = drawings["notebooks/live/heads.svg"]
+    book = build(tmp_path, cells, extensions=("live_figures",), files=files)
+    assert book.warnings == ""
+    figures = book.page().select(".live-figure")
+    assert [figure["data-live"] for figure in figures] == ["translator", "heads"]
+    assert all(figure.svg["data-text"] for figure in figures)
+    assert float(figures[0]["data-megabytes"]) == pytest.approx(4.9, abs=0.3)
+    scripts = [script.get("src", "") for script in book.page().find_all("script")]
+    found = [src for src in scripts if "live/" in src]
+    assert [src.partition("live/")[2].partition(".js")[0] for src in found] == list(live_figures.SCRIPTS)
+    written = sorted((book.out / "_static" / "live" / "weights").glob("*.js"))
+    assert [path.stem for path in written] == sorted(pack_weights.CHECKPOINTS)
+
+
+def test_pages_without_a_live_figure_load_nothing_of_it(tmp_path):
+    book = build(tmp_path, [text("Words.")], extensions=("live_figures",))
+    assert "live/" not in str(book.page().head)
+
+
+def test_an_unknown_figure_is_named(tmp_path):
+    book = build(tmp_path, [text("```{live-figure} oracle\n```")], extensions=("live_figures",))
+    assert "no live figure 'oracle'" in book.warnings
+
+
+def test_weights_are_written_again_only_when_something_changed(tmp_path, monkeypatch):
+    times = []
+    for bits in (12, 12, 8):
+        monkeypatch.setattr(pack_weights, "BITS", bits)
+        monkeypatch.setattr(pack_weights, "script", lambda name, bits=bits: f"{name} {bits}\n")
+        times.append([path.stat().st_mtime_ns for path in pack_weights.write(tmp_path)])
+    assert times[0] == times[1] and all(a != b for a, b in zip(times[1], times[2], strict=True))
+    assert "8 bits" in (tmp_path / "bert-en.js").read_text(encoding="utf-8").splitlines()[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a path of the file system")
+def test_the_command_writes_where_it_is_told(tmp_path, capsys, monkeypatch):
+    import runpy
+
+    monkeypatch.setattr(sys, "argv", ["pack_weights.py", str(tmp_path / "there")])
+    runpy.run_path(pack_weights.__file__, run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed.count("MB") == len(pack_weights.CHECKPOINTS) == len(list((tmp_path / "there").glob("*.js")))
