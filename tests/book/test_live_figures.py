@@ -1,4 +1,4 @@
-"""Live figures as a reader meets them: opened from the file system and from a server, touched, typed into, read aloud."""
+"""Live figures as a reader meets them: opened from the file system and from a server, touched, typed into."""
 
 import re
 import sys
