@@ -66,7 +66,8 @@ def weights(n: int) -> None:
         score = bleu(texts, references).value
         print(
             f"{bits:2d} bits  files of {sizes[0]:.2f} and {sizes[1]:.2f} MB  equal translations {equal:.3f} of {n}  "
-            f"BLEU {score:.2f}  equal best tokens {best:.3f} of {len(blanks)}  |p - p16| < {np.abs(p - first_p).max():.4f}",
+            f"BLEU {score:.2f}  equal best tokens {best:.3f} of {len(blanks)}  "
+            f"largest change of a probability {np.abs(p - first_p).max():.4f}",
             flush=True,
         )
 
@@ -101,9 +102,7 @@ def browser() -> None:
             page.close()
         print(f"first answer: {np.median(firsts):.2f} s in the median of {len(firsts)}, {max(firsts):.2f} s at most")
         for width, times in later.items():
-            print(
-                f"width {width}: {np.median(times):.0f} ms a sentence in the median of {len(times)}, {max(times):.0f} ms at most"
-            )
+            print(f"width {width}: median {np.median(times):.0f} ms a sentence, {max(times):.0f} at most, of {len(times)}")
 
 
 if __name__ == "__main__":

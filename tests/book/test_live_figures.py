@@ -188,7 +188,7 @@ def test_another_layer_and_head_show_other_weights_for_the_same_token(visit):
     assert "looks most at “the”" in figure.locator(".live-said").inner_text()  # the head of the drawing: one before
     figure.get_by_label("Head").select_option("4")
     assert "“queen” looks most at" in figure.locator(".live-said").inner_text()
-    cells = figure.locator(".live-table tr", has_text="queen").first.locator("td[style]")
+    cells = figure.locator(".live-table tbody tr", has_text="queen").locator("td[style]")
     row = [float(cell) for cell in cells.all_text_contents()]
     assert sum(row) == pytest.approx(1, abs=0.06)
     figure.get_by_label("Head").select_option("0")

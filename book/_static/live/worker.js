@@ -9,7 +9,6 @@ live.define("worker", (use) => {
   const { Translator } = use("translator");
   const { BertForMaskedLM } = use("bert");
   const { WordPiece } = use("wordpiece");
-  const { UNK } = use("bpe");
 
   const LONGEST = { translator: 60, bert: 32 }; // tokens; BERT was trained on windows of 32
   const models = new Map();
@@ -21,13 +20,14 @@ live.define("worker", (use) => {
     }
   }
 
-  function check(ids, unkId, longest) {
-    if (ids.length <= 2) throw new ReadersMistake("empty", "There is nothing to read yet: type a sentence.");
-    if (ids.length > longest) {
-      const message = `This text has ${ids.length} tokens, and ${longest} are the most here: try one sentence of it.`;
+  /** tokens: of the text, with the special ones at both ends. */
+  function check(tokens, longest) {
+    if (tokens.length <= 2) throw new ReadersMistake("empty", "There is nothing to read yet: type a sentence.");
+    if (tokens.length > longest) {
+      const message = `This text has ${tokens.length} tokens, and ${longest} are the most here: try one sentence of it.`;
       throw new ReadersMistake("long", message);
     }
-    if (ids.slice(1, -1).every((id) => id === unkId)) {
+    if (tokens.slice(1, -1).every((token) => token === "[UNK]" || token === "▁")) {
       throw new ReadersMistake("unknown", "The model knows nothing of this text: its letters are not those it was trained on.");
     }
   }
@@ -41,16 +41,17 @@ live.define("worker", (use) => {
   const TASKS = {
     /** {text, width} -> the translation, its tokens, and what each looked at: layers x heads x T x S. */
     translate({ translator }, { text, width }) {
-      check(translator.tokenizer.encode(text), UNK, LONGEST.translator);
-      const unknown = translator.tokenizer.unknown(text);
+      const { tokenizer } = translator;
+      check(tokenizer.tokens(tokenizer.encode(text)), LONGEST.translator);
+      const unknown = tokenizer.unknown(text);
       const began = performance.now();
       const found = translator.translate(text, { width });
       return {
         text: found.text,
         milliseconds: performance.now() - began,
         unknown,
-        source: translator.tokenizer.tokens(found.sourceIds),
-        target: translator.tokenizer.tokens(found.ids),
+        source: tokenizer.tokens(found.sourceIds),
+        target: tokenizer.tokens(found.ids),
         weights: plain(translator.alignment(found.sourceIds, found.ids)),
       };
     },
@@ -58,7 +59,7 @@ live.define("worker", (use) => {
     /** {text} -> its tokens, and what each attends to: layers x heads x T x T. */
     attend({ bert, tokenizer }, { text }) {
       const ids = tokenizer.encode(text);
-      check(ids, tokenizer.unkId, LONGEST.bert);
+      check(tokenizer.tokens(ids), LONGEST.bert);
       return {
         tokens: tokenizer.tokens(ids),
         unknown: ids.filter((id) => id === tokenizer.unkId).length,
@@ -69,7 +70,7 @@ live.define("worker", (use) => {
     /** {text, k} with one blank, "___" or "[MASK]" -> the k most probable tokens there: [{token, p}]. */
     fill({ bert, tokenizer }, { text, k = 5 }) {
       const ids = tokenizer.encode(text.replace(/_{2,}|…/g, " [MASK] "));
-      check(ids, tokenizer.unkId, LONGEST.bert);
+      check(tokenizer.tokens(ids), LONGEST.bert);
       const places = ids.flatMap((id, place) => (id === tokenizer.maskId ? [place] : []));
       if (places.length !== 1) {
         throw new ReadersMistake("blank", "Mark one word as the blank by three underscores, ___, and only one.");
