@@ -102,7 +102,9 @@ def browser() -> None:
             page.close()
         print(f"first answer: {np.median(firsts):.2f} s in the median of {len(firsts)}, {max(firsts):.2f} s at most")
         for width, times in later.items():
-            print(f"width {width}: median {np.median(times):.0f} ms a sentence, {max(times):.0f} at most, of {len(times)}")
+            print(
+                f"width {width}: median {np.median(times):.0f} ms a sentence, {max(times):.0f} at most, of {len(times)}"
+            )
 
 
 if __name__ == "__main__":

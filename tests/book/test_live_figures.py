@@ -220,10 +220,11 @@ def test_answers_can_be_read_in_light_and_dark_and_on_a_phone(browser, folder, t
     visit.page.evaluate(
         """(theme) => {
           document.documentElement.dataset.theme = theme;
-          const [ground, ink] = theme === "dark" ? ["#121212", "#ced6dd"] : ["#ffffff", "#222832"];
-          document.body.style.cssText = `background: ${ground}; color: ${ink}`;
+          const [ground, ink, muted] = theme === "dark" ? ["#121212", "#ced6dd", "#9ca4af"] : ["#fff", "#222832", "#48566b"];
+          document.body.style.cssText = `--pst-color-background: ${ground}; --pst-color-text-base: ${ink};
+            --pst-color-text-muted: ${muted}; background: ${ground}; color: ${ink}`;
         }""",
-        theme,
+        theme,  # its colours in the book, where the theme sets them
     )
     for name in FIGURES:
         visit.ask(name, draw_live.TEXTS[name])
