@@ -220,7 +220,8 @@ def test_answers_can_be_read_in_light_and_dark_and_on_a_phone(browser, folder, t
     visit.page.evaluate(
         """(theme) => {
           document.documentElement.dataset.theme = theme;
-          const [ground, ink, muted] = theme === "dark" ? ["#121212", "#ced6dd", "#9ca4af"] : ["#fff", "#222832", "#48566b"];
+          const dark = theme === "dark";
+          const [ground, ink, muted] = dark ? ["#121212", "#ced6dd", "#9ca4af"] : ["#fff", "#222832", "#48566b"];
           document.body.style.cssText = `--pst-color-background: ${ground}; --pst-color-text-base: ${ink};
             --pst-color-text-muted: ${muted}; background: ${ground}; color: ${ink}`;
         }""",

