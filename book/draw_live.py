@@ -93,12 +93,11 @@ def heads() -> Diagram:
     text = TEXTS["heads"]
     tokens, weights = head(text)
     n = len(tokens)
-    before = float(np.mean([weights[t, t - 1] for t in range(1, n)]))
+    assert np.mean([weights[t, t - 1] for t in range(1, n)]) > 0.7, "the description says so"
     d = Diagram(
         460, 100 + 34 * n,
-        f"What each token of “{text}” attends to in layer {LAYER}, head {HEAD} of the small BERT. Rows look, "
-        f"columns are looked at. The full cells stand left of the diagonal: the token before gets {before:.2f} on "
-        "average.",
+        f"What each token of “{text}” attends to in one head of the small BERT. Rows look, columns are looked at. "
+        "The full cells stand just left of the diagonal: most of the weight goes to the token before.",
     )  # fmt: skip
     d.cells(78, 64, weights.tolist(), 34, "query", [shown(token) for token in tokens], (), numbers=True)
     for j, token in enumerate(tokens):
@@ -110,10 +109,11 @@ def heads() -> Diagram:
 def blank() -> Diagram:
     found, asked = filled(TEXTS["blank"], 8), TEXTS["blank"].replace("___", "[MASK]")
     (first, p), (second, q) = found[:2]
+    assert p > 0.7 and p + q > 0.9, "the description says so"
     d = Diagram(
         440, 68 + 28 * len(found),
-        f"What the small BERT puts into the blank of “{asked}” A bar for each of the "
-        f"most probable tokens: “{first}” has {p:.2f}, “{second}” {q:.2f}, and the others hardly anything.",
+        f"What the small BERT puts into the blank of “{TEXTS['blank'].replace('___', '…')}” A bar for each of the most "
+        f"probable tokens: “{first}” has most of the probability, “{second}” nearly all the rest.",
     )  # fmt: skip
     d.text(220, 24, asked, 15, italic=True)
     for i, (token, p) in enumerate(found):

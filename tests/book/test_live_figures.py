@@ -1,5 +1,6 @@
 """Live figures as a reader meets them: opened from the file system and from a server, touched, typed into."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -325,3 +326,16 @@ def test_the_command_writes_where_it_is_told(tmp_path, capsys, monkeypatch):
     runpy.run_path(pack_weights.__file__, run_name="__main__")
     printed = capsys.readouterr().out
     assert printed.count("MB") == len(pack_weights.CHECKPOINTS) == len(list((tmp_path / "there").glob("*.js")))
+
+
+def test_a_lectures_image_says_what_the_drawing_says_and_every_drawing_is_shown_somewhere():
+    root = Path(live_figures.__file__).parents[2]
+    shown = {}
+    for path in sorted(root.glob("notebooks/[0-9][0-9]-*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        markdown = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        for alt, name in re.findall(r"^!\[([^]]*)\]\(live/([\w-]+)\.svg\)$", markdown, flags=re.MULTILINE):
+            shown.setdefault(name, []).append(path.stem)
+            assert alt == draw_live.DRAWN[name]().alt, f"{path.stem}: in the book, only the drawing's label is read"
+    assert set(shown) == set(FIGURES)
+    assert "```{live-figure} translator" in (root / "book" / "index.md").read_text(encoding="utf-8")
