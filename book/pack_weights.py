@@ -60,6 +60,7 @@ def bert() -> Opened:
 
 
 CHECKPOINTS = {"translator-es-en": translator, "bert-en": bert}
+LICENCES = {"translator-es-en": "BSD 3-Clause", "bert-en": "CC BY-SA 3.0"}
 
 
 def rounded(weight: np.ndarray, bits: int = BITS) -> tuple[np.ndarray, np.ndarray | None]:
@@ -123,7 +124,8 @@ def _stamp(name: str) -> str:
     """Says from what a file was made: equal for equal checkpoints and an equal way to pack them."""
     files = sorted(path for path in (SHIPPED / name).iterdir() if path.suffix in (".json", ".safetensors"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-    return f"{name}, format {FORMAT}, {BITS} bits, of files with the SHA-256 {digest}"
+    made = f"{name}, format {FORMAT}, {BITS} bits, of files with the SHA-256 {digest}"
+    return f"{made}; {LICENCES[name]}, see the page on data and licences"
 
 
 def _begins_with(path: Path, first: str) -> bool:
