@@ -12,26 +12,41 @@ live.define("tensors", () => {
     return x.data.subarray(i * x.cols, (i + 1) * x.cols);
   }
 
-  /** x (n, d) and y (m, d) -> x y^T (n, m). Four sums at once, as a processor can add them side by side. */
+  /** x (n, d) and y (m, d) -> x y^T (n, m). Eight rows of y at once: each number of x is fetched for all of them. */
   function timesTransposed(x, y) {
     if (x.cols !== y.cols) throw new Error(`x has ${x.cols} features and y has ${y.cols}`);
-    const d = x.cols;
     const out = matrix(x.rows, y.rows);
-    const [a, b] = [x.data, y.data];
+    const [a, b, d, m] = [x.data, y.data, x.cols, y.rows];
     for (let i = 0; i < x.rows; i++) {
-      for (let j = 0; j < y.rows; j++) {
-        let s0 = 0, s1 = 0, s2 = 0, s3 = 0; // prettier-ignore
-        let p = i * d;
-        let q = j * d;
-        const [whole, end] = [p + d - (d % 4), p + d];
-        for (; p < whole; p += 4, q += 4) {
-          s0 += a[p] * b[q];
-          s1 += a[p + 1] * b[q + 1];
-          s2 += a[p + 2] * b[q + 2];
-          s3 += a[p + 3] * b[q + 3];
+      const end = (i + 1) * d;
+      let j = 0;
+      for (; j + 8 <= m; j += 8) {
+        let s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0, s6 = 0, s7 = 0; // prettier-ignore
+        for (let p = i * d, q = j * d; p < end; p++, q++) {
+          const factor = a[p];
+          s0 += factor * b[q];
+          s1 += factor * b[q + d];
+          s2 += factor * b[q + 2 * d];
+          s3 += factor * b[q + 3 * d];
+          s4 += factor * b[q + 4 * d];
+          s5 += factor * b[q + 5 * d];
+          s6 += factor * b[q + 6 * d];
+          s7 += factor * b[q + 7 * d];
         }
-        for (; p < end; p++, q++) s0 += a[p] * b[q];
-        out.data[i * y.rows + j] = s0 + s1 + s2 + s3;
+        const at = i * m + j;
+        out.data[at] = s0;
+        out.data[at + 1] = s1;
+        out.data[at + 2] = s2;
+        out.data[at + 3] = s3;
+        out.data[at + 4] = s4;
+        out.data[at + 5] = s5;
+        out.data[at + 6] = s6;
+        out.data[at + 7] = s7;
+      }
+      for (; j < m; j++) {
+        let sum = 0;
+        for (let p = i * d, q = j * d; p < end; p++, q++) sum += a[p] * b[q];
+        out.data[i * m + j] = sum;
       }
     }
     return out;
