@@ -4,9 +4,18 @@ The book's build runs it, into `_static/live/weights`. A file is a script, so th
 system can load it: it hands a header and one run of bytes, as base64, to `live.weights` of `book/_static/live/live.js`.
 
 Every matrix is kept as integers of `BITS` bits, each row with a step of its own that they are multiples of; vectors and
-the steps in half precision. `python tests/benchmarks/live_weights.py` measures what that costs:
+the steps in half precision. What that changes, for 1,000 held-out sentences and a beam of 4, and for 200 blanks
+(`python tests/benchmarks/live.py`):
 
-FIGURES
+    bits of a weight         16      12      11      10       8
+    translator, MB         6.40    4.87    4.48    4.09    3.31
+    small BERT, MB         5.03    3.84    3.53    3.22    2.61
+    translations equal    1.000   0.998   0.996   0.983   0.958
+    BLEU                  45.79   45.78   45.78   45.68   45.75
+    best tokens equal     1.000   1.000   0.990   0.990   0.975
+
+So the quality would allow 8 bits. But a page shall say what the lectures print, and with 12 it does, save two sentences
+of a thousand.
 """
 
 import base64

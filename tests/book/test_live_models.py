@@ -363,6 +363,17 @@ def test_searches_find_the_same_hypotheses(page, rng, options):
             assert found[0][0] == greedy(next_logits, [[0]], 5, 8)[0].tolist()
 
 
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_of_equal_numbers_the_first_are_kept(page, rng, k):
+    for _ in range(20):
+        values = rng.integers(0, 4, size=8).astype(float)
+        values[rng.random(8) < 0.2] = -np.inf
+        told = ["-inf" if value == -np.inf else value for value in values]  # JSON has no infinity
+        body = "return use('search').largest(given.values.map((v) => (v === '-inf' ? -Infinity : v)), given.k);"
+        expected = [i for i in np.argsort(-values, kind="stable") if values[i] > -np.inf][:k]
+        assert call(page, body, values=told, k=k) == expected
+
+
 def held_out(n):
     """n test sentences of the corpus, of all lengths."""
     sources = split(load(progress=False)).test.sources
