@@ -24,7 +24,7 @@ live.define("figures/heads", (use) => {
       const head = select(["mean of all", ...found.weights[0].map((_, h) => `${h + 1}`)], headNow);
       const said = element("p", { class: "live-said", "aria-live": "polite" });
       const view = element("div");
-      let chosen = Math.min(1, tokens.length - 1);
+      let chosen = Math.floor(tokens.length / 2);
       const draw = () => {
         [layerNow, headNow] = [Number(layer.value) + 1, Number(head.value)];
         const ofLayer = found.weights[layer.value];

@@ -32,7 +32,7 @@ live.define("figures/translator", (use) => {
       say(`Translated in ${Math.round(found.milliseconds)} ms.${note}`);
       const said = element("p", { class: "live-said", "aria-live": "polite" });
       const view = element("div");
-      let chosen = 0;
+      let chosen = Math.floor(queries.length / 2);
       const draw = () => {
         const ofLayer = found.weights[layer.value];
         const weights = head.value === "0" ? mean(ofLayer) : ofLayer[head.value - 1];
