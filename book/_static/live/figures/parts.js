@@ -93,9 +93,10 @@ live.define("figures/parts", () => {
     let latest = 0;
     async function run() {
       const mine = ++latest; // an answer that a later question has overtaken is dropped
+      const text = input.value; // which may be another one when the model is there
       try {
         await open();
-        const found = await answer(input.value);
+        const found = await answer(text);
         if (mine === latest) found(say);
       } catch (error) {
         if (mine === latest) say(error.kind ? error.message : `The model did not answer: ${error.message}.`, true);
