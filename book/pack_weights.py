@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from course_lib.files import replacing
 from course_lib.numpy import BertForMaskedLM, load_translator
 from course_lib.numpy.state import get_state
 from course_lib.pretrained import SHIPPED
@@ -119,12 +120,12 @@ def script(name: str, bits: int = BITS) -> str:
 
 def write(folder: Path) -> list[Path]:
     """Write every checkpoint's file into a folder, unless it stands there; return their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name in CHECKPOINTS:
         path, first = folder / f"{name}.js", f"// {_stamp(name)}\n"
         if not path.is_file() or not _begins_with(path, first):
-            path.write_text(first + script(name), encoding="utf-8")
+            with replacing(folder) as scratch:  # half a file would begin as a whole one does
+                (scratch / path.name).write_text(first + script(name), encoding="utf-8")
         written.append(path)
     return written
 

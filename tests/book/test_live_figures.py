@@ -326,7 +326,16 @@ def test_weights_are_written_again_only_when_something_changed(tmp_path, monkeyp
     assert "8 bits" in (tmp_path / "bert-en.js").read_text(encoding="utf-8").splitlines()[0]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="a path of the file system")
+def test_an_interrupted_writing_leaves_no_half_a_file(tmp_path, monkeypatch):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pack_weights, "script", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pack_weights.write(tmp_path / "there")
+    assert not list(tmp_path.rglob("*.js"))
+
+
 def test_the_command_writes_where_it_is_told(tmp_path, capsys, monkeypatch):
     import runpy
 
