@@ -1,4 +1,4 @@
-"""What the theme leaves to be mended: icons nobody sees, names for screen readers, a title said twice."""
+"""What the theme leaves to be mended: icons nobody sees, names for screen readers, a title said twice, slowness."""
 
 import sys
 
@@ -7,6 +7,7 @@ import pytest
 from tests.support.tiny_book import EXTENSIONS, build, code
 
 sys.path.insert(0, str(EXTENSIONS))
+import listings
 import theme_mends
 
 SCRIPT = (
@@ -49,3 +50,16 @@ def test_heatmaps_keep_their_colours_on_a_dark_page(tmp_path):
     cells = [code("plotting.heatmap(weights)", figure=True), code("ax.plot(losses)", figure=True)]
     images = build(tmp_path, cells, extensions=("heatmaps",)).page().select("img")
     assert ["colour-scale" in image.get("class", []) for image in images] == [True, False]
+
+
+def test_listings_as_deep_share_their_contents_and_other_pages_have_their_own():
+    asked, made = [], {}
+    pages = ["_modules/a/b", "_modules/a/c", "_modules/d", "_modules/e", "book/f", "book/g"]
+    shown = []
+    for page in pages:
+        context = {"toctree": lambda page=page, **options: asked.append(page) or f"{page} {options}"}
+        listings.share(made, None, page, "page.html", context, None)
+        shown += [context["toctree"](maxdepth=depth) for depth in (1, 2)]
+    assert asked == [page for page in pages if page not in ("_modules/a/c", "_modules/e") for _ in range(2)]
+    assert shown[:4] == [f"_modules/a/b {{'maxdepth': {depth}}}" for depth in (1, 2)] * 2
+    assert len(set(shown)) == len(set(asked)) * 2
