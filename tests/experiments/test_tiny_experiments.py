@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import torch
 
 from course_lib.checkpoints.weights import read_checkpoint
-from course_lib.data import conll, paraphrases, pretraining_texts, reviews, sentence_pairs, wikitext
-from course_lib.torch import get_state, load_translator
+from course_lib.data import conll, paraphrases, pretraining_texts, resolve, reviews, sentence_pairs, wikitext
+from course_lib.models.bert import BertConfig
+from course_lib.torch import BertModel, get_state, load_translator
 from course_lib.torch.training.precision import bfloat16_is_faster
 from notebooks.experiments import (
     _pretraining,
@@ -43,6 +45,26 @@ def no_emulated_bfloat16(monkeypatch):
     if not bfloat16_is_faster("cpu"):
         autocast = torch.autocast
         monkeypatch.setattr(torch, "autocast", lambda *_, **__: autocast("cpu", enabled=False))
+
+
+NARROW = {"hidden_size": 24, "num_attention_heads": 2, "intermediate_size": 48}
+
+
+@pytest.fixture(scope="module")
+def narrow_minilm(tmp_path_factory):
+    """A folder with MiniLM's vocabulary and its six layers, a sixteenth as wide, of random weights."""
+    shipped, folder = resolve("minilm-l6"), tmp_path_factory.mktemp("checkpoints") / "minilm-l6"
+    settings = json.loads((shipped / "config.json").read_text()) | NARROW
+    BertModel(BertConfig.from_hugging_face(settings)).save_pretrained(folder)
+    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(shipped / name, folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def small_minilm(narrow_minilm, monkeypatch):
+    """What works at this width works at the full one; a folder here of a checkpoint's name comes before the shipped."""
+    monkeypatch.chdir(narrow_minilm.parent)
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +277,7 @@ def few_of_each(few_sentences, monkeypatch):
     monkeypatch.setattr(pretraining_texts, "load", lambda held_out, **more: allowed)
     monkeypatch.setattr(family, "LABELLED", 32)
     monkeypatch.setattr(family, "MORE", 40)
-    monkeypatch.setattr(family, "TAUGHT", family.TAUGHT._replace(examples=32))
+    monkeypatch.setattr(family, "TAUGHT", family.TAUGHT._replace(examples=32, epochs=20, lr=0.01))
     return reviews_of_films
 
 
@@ -534,8 +556,12 @@ def test_one_of_four_tasks(few_examples, tmp_path, monkeypatch, task, arm):
     monkeypatch.setattr(four_tasks, "EXPERIMENT", replace(four_tasks.EXPERIMENT, runs=runs))
     found, before = made(four_tasks, tmp_path), four_tasks.EXPERIMENT.record.read()
     assert list(found) == list(runs)
+    biases = {"names": len(four_tasks.KINDS), "answers": 2, "paraphrases": 0}[task]  # of the classifier
     for name, figures in found.items():
-        assert figures.keys() == before[name].keys() and figures["trained"] == before[name]["trained"]
+        assert figures.keys() == before[name].keys()
+        # all other weights that learn are vectors as wide as the model
+        full, narrow = ((each[name]["trained"] - biases) for each in (before, found))
+        assert full / 384 == narrow / NARROW["hidden_size"]
     best = max((found[trial.name] for trial in trials), key=lambda figures: figures["validation"])
     assert (found[told.name]["rate"], found[told.name]["layer"]) == (best["rate"], best["layer"])
     assert (tmp_path / "tiny" / task / "config.json").exists() == (arm == "lora")
