@@ -53,9 +53,10 @@ def visited(site, browser, address):
     by_kind: dict[str, list[str]] = {}
     reader = Reader(site)
     with open_window(browser, address) as window:
+        tab = window.new_page()
         for name in sorted({*telling_pages(site), *reader.pages}):
             use = (lambda page, name=name: reader.visit(page, name)) if name in reader.pages else None
-            for finding in inspect_page(window, address, name, use):
+            for finding in inspect_page(tab, address, name, use):
                 by_kind.setdefault(finding.kind, []).append(str(finding))
     return by_kind, reader
 

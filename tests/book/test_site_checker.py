@@ -94,12 +94,12 @@ def inspect(tmp_path_factory, browser):
     """A function of (head, body): the findings of a page made of them."""
     folder = tmp_path_factory.mktemp("pages")
     with serve(folder) as base, open_window(browser, base) as window:
-        numbers = itertools.count()
+        numbers, tab = itertools.count(), window.new_page()
 
         def run(head: str, body: str) -> list[Finding]:
             name = f"{next(numbers)}.html"  # a new name each time: the window has a cache
             (folder / name).write_text(PAGE.format(head=STYLE + head, body=body), encoding="utf-8")
-            found = inspect_page(window, base, name)
+            found = inspect_page(tab, base, name)
             return [f for f in found if "favicon" not in f.message and "404 (" not in f.message]
 
         yield run

@@ -133,7 +133,8 @@ STILL = """addEventListener("DOMContentLoaded", () => {
   const style = document.createElement("style");
   style.textContent = "* { transition: none !important; animation: none !important; }";
   document.head.append(style);
-})"""
+})
+performance.setResourceTimingBufferSize(10_000);"""
 
 # The theme follows the reader's preference with a script; waits for it, a minute at most.
 FOLLOW = """async (scheme) => {
@@ -148,6 +149,11 @@ FITTED = """async (width) => {
   for (let i = 0; i < 100 && root.scrollWidth > width; i++) await new Promise(go => setTimeout(go, 50));
   return root.scrollWidth;
 }"""
+
+
+# What the page has asked for, and the answers' status: an event for each would take longer than all that is checked.
+REQUESTED = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
+  .map((entry) => [entry.name, entry.responseStatus])"""
 
 
 @contextmanager
@@ -170,29 +176,27 @@ def open_page(page: Page, url: str) -> None:
     page.evaluate("() => window.MathJax?.startup?.promise?.then(() => document.fonts.ready)")
 
 
-def inspect_page(
-    window: BrowserContext, base: str, name: str, use: Callable[[Page], None] | None = None
-) -> list[Finding]:
-    """Open one page wide and light, then dark, then on a narrow screen, and list everything wrong with it.
+def inspect_page(page: Page, base: str, name: str, use: Callable[[Page], None] | None = None) -> list[Finding]:
+    """Show one page of a site wide and light, then dark, then on a narrow screen, and list everything wrong with it.
 
-    `use` is called with the page in the end, when it is wide and light again: to open a page takes longer than to look.
+    `page` is a tab that may have shown another: a new one for each would start a process and read MathJax anew. `use`
+    is called with it in the end, when it is wide and light again: to open a page takes longer than to look.
     """
     found: list[Finding] = []
 
     def report(kind: str, message: str) -> None:
         found.append(Finding(name, kind, message))
 
-    def on_request(request) -> None:
-        if not is_local(request.url, base):
-            report("external", f"requests {request.url}")
-
-    page = window.new_page()
+    listeners = {
+        "console": lambda m: report("console", m.text) if m.type == "error" else None,
+        "pageerror": lambda error: report("script", str(error)),
+    }
+    page.goto("about:blank")  # so that nothing is heard of the page before, nor its layout made anew
+    page.set_viewport_size(WIDE)
+    page.emulate_media(color_scheme="light")
+    for event, listener in listeners.items():
+        page.on(event, listener)
     try:
-        page.on("request", on_request)
-        page.on("console", lambda m: report("console", m.text) if m.type == "error" else None)
-        page.on("pageerror", lambda error: report("script", str(error)))
-        page.on("response", lambda r: report("missing", f"{r.status} {r.url}") if r.status >= 400 else None)
-        page.emulate_media(color_scheme="light")
         open_page(page, base + name)
         for kind, message in page.evaluate(CONTENT):
             report(kind, message)
@@ -216,8 +220,14 @@ def inspect_page(
             page.set_viewport_size(WIDE)
             page.emulate_media(color_scheme="light")
             use(page)
+        for url, status in page.evaluate(REQUESTED):
+            if not is_local(url, base):
+                report("external", f"requests {url}")
+            elif status >= 400:
+                report("missing", f"{status} {url}")
     finally:
-        page.close()
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
     return found
 
 
