@@ -68,6 +68,32 @@ def pytest_configure(config):
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(SHARED)))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(config), "course-progress")
+    elif int(config.workerinput["workerid"].removeprefix("gw")) % 2 and len(config.args) == 1:
+        config.pluginmanager.register(Backwards(), "course-backwards")
+
+
+class Backwards:
+    """Imports the files from the last to the first, in every second process of a run, and runs their tests in order.
+
+    So a run of all tests shows that their files may be imported in any order; `test_any_order.py` reads what was done.
+    """
+
+    def __init__(self):
+        self.imported = []
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector):
+        if isinstance(collector, pytest.Module):
+            self.imported.append(str(collector.path))
+        report = yield
+        if isinstance(collector, pytest.Dir | pytest.Package):
+            report.result.reverse()
+        return report
+
+    @pytest.hookimpl(tryfirst=True)  # then pytest puts the tests of one fixture together
+    def pytest_collection_modifyitems(self, items):
+        Path(os.environ[SHARED], "collected-backwards").write_text("\n".join(self.imported), encoding="utf-8")
+        items.sort(key=lambda item: item.path.parts)  # as pytest sorts files; the tests of each are in order
 
 
 class Progress:
