@@ -1,15 +1,18 @@
 """The committed outputs of every lecture come out again, cell by cell, under nbval.
 
-Each lecture runs in a pytest of its own, so that neither its kernel nor nbval's collector meets the rest of the
-suite. Cells tagged `nbval-ignore-output` are not compared; they assert a band themselves. Those tagged `nbval-skip`
-are not run: what they assert of the clock holds on a quiet machine, and `make notebooks` runs them there.
+Each lecture runs in a pytest of its own and a kernel of its own, so that neither meets the rest of the suite; both are
+forks of one process that has imported the frameworks. Cells tagged `nbval-ignore-output` are not compared; they assert
+a band themselves. Those tagged `nbval-skip` are not run: what they assert of the clock holds on a quiet machine, and
+`make notebooks` runs them there.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -17,53 +20,27 @@ import pytest
 from course_lib.lecture.show import CLAIM
 from tests.support.lecture_files import LECTURES, read
 
-# nbformat imports what compiles 38 grammars of addresses, for a second, and has no use for them: a notebook has none.
-# A cell that has ended has five seconds for its outputs with nbval, and no option changes that. The limits are for
-# what hangs: a busy machine is slow, not wrong.
-START = """
-import sys
-sys.modules["rfc3987_syntax"] = None
-import pytest
 
-class Patience:
-    def pytest_collection_modifyitems(self, items):
-        for item in items:
-            item.output_timeout = 600
-
-sys.exit(pytest.main(plugins=[Patience()]))
-"""
-
-
-def nbval(path) -> subprocess.CompletedProcess:
-    """Run a notebook under nbval and compare its outputs; the return code is pytest's."""
-    # The outer pytest's variables would reach the kernel: agg draws no picture into a notebook.
+@pytest.fixture(scope="module")
+def nbval():
+    """Runs a notebook under nbval in a fork of a process and compares its outputs; the return code is pytest's."""
+    # This pytest's variables would reach the kernel: agg draws no picture into a notebook.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MPLBACKEND", "XLA_FLAGS"))}
-    command = [
-        sys.executable,
-        "-c",
-        START,
-        "-c",
-        os.devnull,
-        "--rootdir",
-        str(path.parent),
-        "-p",
-        "no:cacheprovider",
-    ]
-    command += [
-        "-q",
-        "--tb=short",
-        "--color=no",
-        "--nbval",
-        "--nbval-current-env",
-        "--nbval-cell-timeout=7200",
-        "--nbval-kernel-startup-timeout=600",
-        str(path),
-    ]
-    return subprocess.run(command, env=environment, cwd=path.parent, capture_output=True, text=True, timeout=4 * 3600)
+    command = [sys.executable, "-m", "tests.support.lecture_process"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[2], **pipes) as process:
+
+        def run(path) -> subprocess.CompletedProcess:
+            # The limit is for what hangs: a busy machine is slow, not wrong.
+            process.stdin.write(json.dumps({"path": str(path), "timeout": 4 * 3600}) + "\n")
+            process.stdin.flush()
+            return subprocess.CompletedProcess(path, *json.loads(process.stdout.readline()))
+
+        yield run
 
 
 @pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
-def test_a_lecture_comes_out_again(path, capsys):
+def test_a_lecture_comes_out_again(path, nbval, capsys):
     start = time.monotonic()
     result = nbval(path)
     with capsys.disabled():
@@ -84,7 +61,7 @@ def beginning():
     return notebook
 
 
-def test_a_number_changed_by_hand_in_an_output_is_found(beginning, tmp_path):
+def test_a_number_changed_by_hand_in_an_output_is_found(beginning, nbval, tmp_path):
     claim = next(output.data[CLAIM] for output in beginning.cells[-1].outputs if CLAIM in output.get("data", {}))
     claim["value"] = re.sub(r"\d$", lambda digit: str((int(digit[0]) + 1) % 10), claim["value"])
     nbformat.write(beginning, tmp_path / "changed.ipynb")
@@ -94,7 +71,7 @@ def test_a_number_changed_by_hand_in_an_output_is_found(beginning, tmp_path):
     assert "Cell outputs differ" in result.stdout and f"1 failed, {others} passed" in result.stdout
 
 
-def test_a_lecture_that_raises_an_error_is_found(tmp_path):
+def test_a_lecture_that_raises_an_error_is_found(nbval, tmp_path):
     cell = nbformat.v4.new_code_cell("assert 1 + 1 == 3", execution_count=1)
     cell.metadata["tags"] = ["nbval-ignore-output"]
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "wrong-band.ipynb")
