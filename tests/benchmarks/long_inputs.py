@@ -2,9 +2,9 @@
 
     python tests/benchmarks/long_inputs.py [--framework torch|tensorflow] [--lengths 256 1024] [--task forward|train]
 
-Each figure is of a fresh process with one thread: the median of some calls, and by how much they raised the resident
-memory over that of the inputs. Self-attention of one sequence, causal. An arm whose scores would not fit is left out.
-Run it by hand, on a machine that does nothing else; `make bench` does not.
+Each figure is of a fresh process with one thread: the median of some calls by the processor's clock, which other
+processes do not turn, and by how much they raised the resident memory over that of the inputs. Self-attention of one
+sequence, causal. An arm whose scores would not fit is left out. Run it by hand; `make bench` does not.
 """
 
 import argparse
@@ -73,9 +73,9 @@ def measured(framework: str, arm: str, length: int, task: str, calls: int, sizes
     memory.forget()
     times = []
     for _ in range(calls):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return {"seconds": statistics.median(times), "bytes": max(memory.peak(), 0)}
 
 
@@ -111,19 +111,26 @@ def call_of_tensorflow(function, arrays, task):
 CALLS = {"torch": call_of_torch, "tensorflow": call_of_tensorflow}
 
 
-def _cell(chosen, arm, length):
+def alone(framework: str, arm: str, length: int, task: str = "train", calls: int = 3, memory: float = 8.0):
+    """`measured` in a fresh process with one thread; None for an arm whose scores would not fit into `memory` GiB."""
     scores = SQUARES * 4 * SIZES["n_heads"] * length**2
-    forms_scores = ["formula"] if chosen.framework == "torch" else ["formula", "fused"]
-    if arm in forms_scores and scores > chosen.memory * 2**30:
-        return "would not fit"
-    common = ["--framework", chosen.framework, "--task", chosen.task, "--calls", str(chosen.calls)]
+    forms_scores = ["formula"] if framework == "torch" else ["formula", "fused"]
+    if arm in forms_scores and scores > memory * 2**30:
+        return None
+    common = ["--framework", framework, "--task", task, "--calls", str(calls)]
     command = [sys.executable, __file__, "--one", "--arms", arm, "--lengths", str(length), *common]
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")}
     environment = {**os.environ, **threads, "CUDA_VISIBLE_DEVICES": ""}
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if run.returncode:
         raise RuntimeError(f"{arm} of {length} tokens ended with {run.returncode}:\n{run.stderr[-2000:]}")
-    found = json.loads(run.stdout.splitlines()[-1])
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def _cell(chosen, arm, length):
+    found = alone(chosen.framework, arm, length, chosen.task, chosen.calls, chosen.memory)
+    if found is None:
+        return "would not fit"
     return f"{1e3 * found['seconds']:.1f} ms {found['bytes'] / 2**20:.0f} MiB"
 
 

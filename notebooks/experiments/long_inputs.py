@@ -1,0 +1,217 @@
+"""What do the ways around the square of attention cost, and what do they give up?
+
+Cost: `tests/benchmarks/long_inputs.py` measures the time and the memory of five attention functions at 256 to 16,384
+tokens, forward and backward, one thread, by the processor's clock, each figure in a process of its own. A length at which the scores would take
+more than 8 GiB is left out (null).
+
+What is given up: associative recall (`course_lib.data.associative_recall`, the task of Arora et al. 2023). A sequence
+of 128 tokens begins with 2 to 32 pairs of a key and a value; at 24 later tokens it asks for the value of a key. Each
+arm is one layer with one head of full, windowed or linear attention, in a model that is otherwise the same: 64
+features, and every token also brings the one before it, by a table of its own, so that a value knows its key without
+a layer more. Arms differ in the size of a head, d_head, which for linear attention is the size of its state,
+d_head (d_head + 1) numbers; full attention with the smallest heads says what is due to these alone.
+
+A batch is 32 new sequences with one number of pairs, drawn anew for each, so that no sequence is learned by heart and
+one model is measured at all numbers. Each arm has the rate that was best of three, by the share of right answers on
+validation sequences and a fourth seed; then three seeds train with it, 600 updates each. They are measured on 200 test
+sequences of each number of pairs; those of windowed attention also apart for the queries that a table with the same
+reach can answer and for the others. The lecture *Attention for long inputs* tells what came out.
+"""
+
+import time
+from importlib.metadata import version
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from course_lib.data import associative_recall
+from course_lib.models.blocks import BlockConfig
+from course_lib.torch import fused_attention, linear_attention, windowed
+from course_lib.torch.decoder import Decoder
+from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
+
+LENGTHS = (256, 512, 1024, 2048, 4096, 8192, 16384)
+TIMED = ("formula", "fused", "by blocks", "windowed", "linear")
+
+LENGTH, QUERIES, KEYS, VALUES, WINDOW, D_MODEL = 128, 24, 64, 64, 32, 64
+PAIRS = (2, 4, 8, 16, 32)
+BATCH, UPDATES, WARMUP, TESTED = 32, 600, 50, 200
+PEAKS, SEEDS, TRIAL_SEED = (1e-3, 3e-3, 1e-2), (1, 2, 3), 0
+ARMS = (("full", 16), ("full", 8), ("windowed", 16), ("linear", 64), ("linear", 32), ("linear", 16), ("linear", 8))
+ATTENTION = {"full": fused_attention, "windowed": windowed(WINDOW), "linear": linear_attention}
+
+
+class Timed(NamedTuple):
+    """The time and memory of one attention function of a framework, at all lengths."""
+
+    framework: str
+    function: str
+
+    @property
+    def name(self) -> str:
+        """What the record calls this run."""
+        return f"cost {self.framework} {self.function}"
+
+    @property
+    def seconds(self) -> float:
+        """Of one processor core, about."""
+        return 60.0
+
+
+class Run(NamedTuple):
+    """One training; with a `peak` of the rate it is a trial of it, without one it takes the best of the trials."""
+
+    attention: str
+    d_head: int
+    seed: int
+    peak: float | None = None
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it serves to choose."""
+        return self.peak is not None
+
+    @property
+    def name(self) -> str:
+        """What the record calls this run."""
+        return f"{self.attention} {self.d_head} {f'trial {self.peak}' if self.is_trial else self.seed}"
+
+    @property
+    def seconds(self) -> float:
+        """Of one processor core, about."""
+        return 20.0
+
+
+TRIALS = [Run(*arm, TRIAL_SEED, peak) for arm in ARMS for peak in PEAKS]
+RUNS = table(
+    [
+        *(Timed(framework, function) for framework in ("torch", "tensorflow") for function in TIMED),
+        *TRIALS,
+        *(Run(*arm, seed) for seed in SEEDS for arm in ARMS),
+    ]
+)
+
+
+class Recaller(nn.Module):
+    """Tokens, each with the one before it; one causal layer that normalises first; the token that is asked for."""
+
+    def __init__(self, attention, d_head: int):
+        super().__init__()
+        n_tokens = 1 + KEYS + VALUES
+        self.token, self.before = (nn.Embedding(n_tokens, D_MODEL) for _ in range(2))
+        block = BlockConfig(D_MODEL, 1, 2 * D_MODEL, activation="gelu", pre_norm=True, d_head=d_head)
+        self.decoder = Decoder(1, block, attention, cross_attention=False)
+        self.out = nn.Linear(D_MODEL, n_tokens)
+        for module in self.modules():
+            if isinstance(module, (nn.Linear, nn.Embedding)):
+                nn.init.normal_(module.weight, std=0.1)
+
+    def forward(self, ids, asked):
+        """ids (B, T), and where something is asked, boolean (B, T) with N True -> logits (N, V)."""
+        x = self.token(ids) + F.pad(self.before(ids[:, :-1]), (0, 0, 1, 0))
+        return self.out(self.decoder(x, None, None, None, causal=True).last_hidden[asked])
+
+
+def drawn(n: int, n_pairs: int, rng: np.random.Generator) -> associative_recall.Recall:
+    """n sequences with so many pairs."""
+    return associative_recall.draw(n, LENGTH, n_pairs, QUERIES, KEYS, VALUES, rng)
+
+
+def tested(kind: str, n_pairs: int) -> associative_recall.Recall:
+    """The sequences on which we choose ("validation") and on which we report ("test")."""
+    return drawn(TESTED, n_pairs, np.random.default_rng([1000 if kind == "validation" else 2000, n_pairs]))
+
+
+def answers(model: Recaller, ids) -> np.ndarray:
+    """What a model says at each token of ids (N, T)."""
+    with torch.no_grad():
+        everywhere = torch.ones(ids.shape, dtype=torch.bool)
+        return model(torch.from_numpy(ids), everywhere).argmax(-1).view(ids.shape).numpy()
+
+
+def reach(attention: str) -> int | None:
+    """How many tokens back a key may stand: beside what a query sees, a value brings its key; None for no limit."""
+    return WINDOW + 1 if attention == "windowed" else None
+
+
+def rate(step: int, peak: float) -> float:
+    """Up over the first updates, level for half of all, and down to 0."""
+    return peak * min(1.0, (step + 1) / WARMUP, 2 * (UPDATES - step) / UPDATES)
+
+
+def train(run: Run, peak: float) -> tuple[Recaller, list[float]]:
+    """A trained model, and the loss of each update in nats."""
+    torch.manual_seed(run.seed)
+    model, rng = Recaller(ATTENTION[run.attention], run.d_head), np.random.default_rng(run.seed)
+    optimiser = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    losses = []
+    for step in range(UPDATES):
+        ids, labels = map(torch.from_numpy, drawn(BATCH, int(rng.choice(PAIRS)), rng))
+        asked = labels != associative_recall.BLANK
+        loss = F.cross_entropy(model(ids, asked), labels[asked])
+        optimiser.param_groups[0]["lr"] = rate(step, peak)
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        losses.append(loss.item())
+    return model.eval(), losses
+
+
+def measure(run: Run | Timed, record: Record) -> dict:
+    """Time a function, or train a model and return its share of right answers, pairs by pairs."""
+    if isinstance(run, Timed):
+        return cost(run)
+    peak = run.peak if run.is_trial else chosen(run, record)
+    begin = time.process_time()
+    model, losses = train(run, peak)
+    seconds, kind = time.process_time() - begin, "validation" if run.is_trial else "test"
+    right, near, far = [], [], []
+    for n_pairs in PAIRS:
+        ids, labels = tested(kind, n_pairs)
+        found = associative_recall.recalled(answers(model, ids), labels)
+        right.append(round(float(found.mean()), 4))
+        if reach(run.attention) is not None:
+            seen = associative_recall.recalled(associative_recall.looked_up(ids, KEYS, reach(run.attention)), labels)
+            near.append(round(float(found[seen].mean()), 4))
+            far.append(round(float(found[~seen].mean()), 4))
+    return {
+        "peak": peak,
+        "parameters": sum(value.numel() for value in model.parameters()),
+        "right": right,
+        "right_within_reach": near,
+        "right_beyond": far,
+        "loss_of_30_updates": np.reshape(losses[: UPDATES // 30 * 30], (-1, 30)).mean(1).round(3).tolist(),
+        "seconds": round(seconds, 1),
+        "version": version("torch"),
+    }
+
+
+def cost(run: Timed) -> dict:
+    """Seconds a call, and the bytes by which it raised the memory, at each length; None where it would not fit."""
+    from tests.benchmarks import long_inputs  # here, because no lecture that reads the record needs it
+
+    begin, found = time.perf_counter(), [long_inputs.alone(run.framework, run.function, n) for n in LENGTHS]
+    return {
+        "lengths": list(LENGTHS),
+        "milliseconds": [one and round(1e3 * one["seconds"], 2) for one in found],
+        "mebibytes": [one and round(one["bytes"] / 2**20, 1) for one in found],
+        "seconds": round(time.perf_counter() - begin, 1),
+        "version": version(run.framework),
+    }
+
+
+def chosen(run: Run, record: Record) -> float:
+    """The peak of the arm's best trial, by the mean share of right answers; the lower one of two that are level."""
+    arm = (run.attention, run.d_head)
+    trials = of_trials((trial.name for trial in TRIALS if trial[:2] == arm), record).values()
+    return max(trials, key=lambda figures: (sum(figures["right"]), -figures["peak"]))["peak"]
+
+
+EXPERIMENT = Experiment(__doc__, RUNS, measure, Record.of(__file__), "linear 16")
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT, __file__))
