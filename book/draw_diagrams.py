@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from course_lib.lecture.drawing import Diagram
-from course_lib.masks import causal_mask
+from course_lib.masks import causal_mask, window_mask
 from course_lib.numpy import softmax
 
 FOLDER = Path(__file__).parents[1] / "notebooks" / "diagrams"
@@ -986,6 +986,72 @@ def decoder_alone() -> Diagram:
     d.text(434, 46, "choose a token,", 13)
     d.text(434, 64, "then read it", 13)
     d.text(434, 432, "the new token", 13)
+    return d
+
+
+@drawn
+def long_inputs() -> Diagram:
+    d = Diagram(
+        520, 400,
+        "Four ways to attend, with eight tokens. All scores at once: the whole square is held. By blocks: one tile is "
+        "held at a time, and the numbers are the same. A window with one global position: most of the square is never "
+        "computed. Linear: there is no square; each token adds to a matrix of fixed size, and asks it.",
+    )  # fmt: skip
+    size, left, top = 15, (62, 326), (42, 240)
+    near = np.asarray(window_mask(1, 8, global_positions=(0,)))[0, 0]
+    tile = np.zeros((8, 8))
+    tile[4:6, 2:4] = 1
+    for x, y, name, shown, colour, held in (
+        (left[0], top[0], "all scores", np.ones((8, 8)), "query", "held: T × T"),
+        (left[1], top[0], "by blocks", tile, "query", "held: a tile; same numbers"),
+        (left[0], top[1], "window + global", near, "query", "T (2w + 1), and the global"),
+    ):
+        rows = [[0.75 if seen else (0.0 if name == "by blocks" else None) for seen in row] for row in shown]
+        table = d.cells(x, y, rows, size, colour)
+        d.text(table.top[0], y - 24, name, bold=True)
+        d.text(table.bottom[0], y + 8 * size + 16, held, 13)
+    for i in range(1, 4):
+        x, y = left[1] + 2 * i * size, top[0] + 2 * i * size
+        d.curve(f"M {left[1]} {y} h {8 * size} M {x} {top[0]} v {8 * size}", colour="out", width=2)
+    x, y = left[1], top[1]
+    d.text(x + 4 * size, y - 24, "linear", bold=True)
+    token = d.box(x - 72, y + 13, 84, 40, "φ(k_t_), v_t_", colour="value")
+    query = d.box(x - 72, y + 58, 84, 40, "φ(q_t_)", colour="query")
+    state = d.cells(x + 56, y + 26, [[0.5] * 5] * 4, size, "value")
+    d.text(state.top[0], y + 12, "S", italic=True)
+    out = d.box(x + 148, y + 36, 42, 40, "o_t_", colour="out")
+    d.arrow(token.right, (state.x - 3, token.right[1]), text="adds", colour="value")
+    d.arrow(query.right, (state.x - 3, query.right[1]), text="asks", side=-1, colour="query")
+    d.arrow(state.right, out.left, colour="out")
+    d.text(x + 4 * size, y + 8 * size + 16, "held: d_k_ (d_v_ + 1)", 13)
+    return d
+
+
+@drawn
+def running_softmax() -> Diagram:
+    d = Diagram(
+        520, 258,
+        "A block of queries meets the keys and values a block at a time. Three things are carried along: of each query "
+        "the largest score so far, the sum of the exponentials, and the weighted sum of values. When a larger score "
+        "comes, both sums shrink by the same factor. At the end one is divided by the other.",
+    )  # fmt: skip
+    queries = d.box(8, 122, 74, 48, "Q block", "(B, d_k_)", "query")
+    boxes, middle = [], 146
+    for i in range(3):
+        x = 116 + 112 * i
+        block = d.box(x, 26, 86, 48, f"K_{i + 1}_, V_{i + 1}_", "(B, d)", "key")
+        step = d.box(x, 122, 86, 48, "m, ℓ, o", "B (d_v_ + 2)", "value")
+        d.arrow(block.bottom, step.top, text="scores" if i == 0 else "", colour="key")
+        boxes.append(step)
+    d.arrow(queries.right, boxes[0].left, colour="query")
+    for before, after in zip(boxes, boxes[1:], strict=False):
+        d.arrow(before.right, after.left, colour="warn", width=2.4)
+    out = d.box(452, 122, 60, 48, "o / ℓ", "(B, d_v_)", "out")
+    d.arrow(boxes[-1].right, out.left, colour="out", width=2.4)
+    for x in (boxes[0].right[0] + 13, boxes[1].right[0] + 13):
+        d.arrow((x, 206), (x, middle + 4), colour="warn", dashed=True)
+    d.text(270, 220, "ℓ and o, times exp(m before − m now)", 14)
+    d.text(270, 240, "m: largest score; ℓ: sum of exponentials; o: weighted sum", 13, muted=True)
     return d
 
 
