@@ -25,6 +25,7 @@ from notebooks.experiments import (
     four_tasks,
     gpt,
     in_context,
+    long_inputs,
     long_reviews,
     parts,
     positions,
@@ -62,6 +63,7 @@ MODULES = [
     pretraining_pays,
     gpt,
     in_context,
+    long_inputs,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
@@ -215,6 +217,22 @@ def test_gpts_train_with_the_rates_that_their_trials_chose():
         if not run.is_trial:
             record = in_context.EXPERIMENT.record
             assert record.read()[name]["peak"] == in_context.chosen(run, record), name
+
+
+def test_what_a_model_that_recalls_was_given_is_what_its_trials_say():
+    record = long_inputs.EXPERIMENT.record
+    for name, run in long_inputs.RUNS.items():
+        if isinstance(run, long_inputs.Run) and not run.is_trial:
+            assert record.read()[name]["peak"] == long_inputs.chosen(run, record), name
+
+
+def test_costs_are_recorded_at_every_length_at_which_the_scores_fit():
+    for name, figures in long_inputs.EXPERIMENT.record.read().items():
+        if name.startswith("cost"):
+            ends = 1 if figures["function"] == "formula" or name == "cost tensorflow fused" else 0
+            for found in (figures["milliseconds"], figures["mebibytes"]):
+                assert [one is None for one in found] == [False] * (len(found) - ends) + [True] * ends, name
+            assert figures["lengths"] == list(long_inputs.LENGTHS)
 
 
 @pytest.mark.parametrize(("module", "folder"), [(gpt, "gpt"), (in_context, "two-layers")])

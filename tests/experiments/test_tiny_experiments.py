@@ -24,6 +24,7 @@ from notebooks.experiments import (
     four_tasks,
     gpt,
     in_context,
+    long_inputs,
     long_reviews,
     parts,
     positions,
@@ -663,3 +664,52 @@ def test_a_silenced_head_says_what_it_says_on_average():
         assert np.abs(logits(ids)[:, -1] - logits(other)[:, -1]).max() > 1e-3
     np.testing.assert_array_equal(logits(ids), before)
     np.testing.assert_array_equal(logits(other[:3]), logits(other)[:3])
+
+
+@pytest.mark.parametrize("attention", ["full", "windowed", "linear"])
+def test_recall(tmp_path, monkeypatch, attention):
+    monkeypatch.setattr(long_inputs, "TESTED", 4)
+    names = [f"{attention} 16 trial {peak}" for peak in long_inputs.PEAKS] + [f"{attention} 16 1"]
+    few = {name: long_inputs.RUNS[name]._replace(updates=30 if "trial" in name else 31) for name in names}
+    monkeypatch.setattr(long_inputs, "EXPERIMENT", replace(long_inputs.EXPERIMENT, runs=few))
+    found, before = made(long_inputs, tmp_path, *names), long_inputs.EXPERIMENT.record.read()
+    assert list(found) == names
+    assert all(figures.keys() == before[name].keys() for name, figures in found.items())
+    figures = found[names[-1]]
+    assert figures["peak"] == long_inputs.chosen(few[names[-1]], Record(tmp_path / "tiny.json"))
+    assert figures["parameters"] == before[names[-1]]["parameters"]
+    assert len(figures["right"]) == len(long_inputs.PAIRS) and len(figures["loss_of_30_updates"]) == 1
+    assert len(figures["right_beyond"]) == (len(long_inputs.PAIRS) if attention == "windowed" else 0)
+    assert 3 < figures["loss_of_30_updates"][0] < 8
+
+
+@pytest.mark.parametrize("attention", ["full", "windowed", "linear"])
+def test_a_model_that_recalls_sees_as_far_back_as_the_table_it_is_compared_to(attention):
+    torch.manual_seed(0)
+    model = long_inputs.Recaller(long_inputs.ATTENTION[attention], 16).eval()
+    ids = torch.randint(1, 129, (1, long_inputs.LENGTH))
+    last = torch.arange(long_inputs.LENGTH)[None] == 100
+    reach = long_inputs.reach(attention)
+    with torch.no_grad():
+        before = model(ids, last)
+        moved = []
+        for place in (99, 100 - 33, 100 - 34, 101):
+            other = ids.clone()
+            other[0, place] = other[0, place] % 128 + 1
+            moved.append(not torch.equal(model(other, last), before))
+    assert moved == [True, True, reach is None, False] and reach in (None, 33)
+
+
+def test_a_cost(tmp_path, monkeypatch):
+    """Of a length that fits, and of one whose scores do not."""
+    monkeypatch.setattr(long_inputs, "LENGTHS", (16, 10**6))
+    found = made(long_inputs, tmp_path, "cost torch formula")["cost torch formula"]
+    assert found.keys() == long_inputs.EXPERIMENT.record.read()["cost torch formula"].keys()
+    assert found["lengths"] == [16, 10**6] and found["milliseconds"][0] > 0 and found["mebibytes"][0] >= 0
+    assert found["milliseconds"][1] is None and found["mebibytes"][1] is None
+
+
+def test_the_rate_of_a_recall_rises_stays_and_falls():
+    rates = [long_inputs.rate(step, 0.01, 600) for step in range(600)]
+    assert rates[0] == pytest.approx(0.01 / 50) and rates[49:301] == [0.01] * 252
+    assert rates[450] == pytest.approx(0.005) and 0 < rates[-1] < 1e-4
