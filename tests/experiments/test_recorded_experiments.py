@@ -232,7 +232,7 @@ def test_costs_are_recorded_at_every_length_at_which_the_scores_fit():
             ends = 1 if figures["function"] == "formula" or name == "cost tensorflow fused" else 0
             for found in (figures["milliseconds"], figures["mebibytes"]):
                 assert [one is None for one in found] == [False] * (len(found) - ends) + [True] * ends, name
-            assert figures["lengths"] == list(long_inputs.LENGTHS)
+            assert figures["lengths"] == list(long_inputs.RUNS[name].lengths)
 
 
 @pytest.mark.parametrize(("module", "folder"), [(gpt, "gpt"), (in_context, "two-layers")])

@@ -669,6 +669,7 @@ def test_a_silenced_head_says_what_it_says_on_average():
 @pytest.mark.parametrize("attention", ["full", "windowed", "linear"])
 def test_recall(tmp_path, monkeypatch, attention):
     monkeypatch.setattr(long_inputs, "TESTED", 4)
+    monkeypatch.setattr(long_inputs, "BATCH", 4)
     names = [f"{attention} 16 trial {peak}" for peak in long_inputs.PEAKS] + [f"{attention} 16 1"]
     few = {name: long_inputs.RUNS[name]._replace(updates=30 if "trial" in name else 31) for name in names}
     monkeypatch.setattr(long_inputs, "EXPERIMENT", replace(long_inputs.EXPERIMENT, runs=few))
