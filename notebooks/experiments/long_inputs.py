@@ -2,8 +2,9 @@
 
 Cost: `tests/benchmarks/long_inputs.py` measures the time and the memory of five attention functions at 256 to 16,384
 tokens, forward and backward, one thread, by the processor's clock, each figure in a process of its own. A length at
-which the scores would take more than 8 GiB is left out (null). TensorFlow is measured at every other length; what
-it takes includes its tracing, some ten MiB.
+which the scores would take more than 8 GiB is left out (null). TensorFlow is measured at every other length. Its
+memory includes its tracing, some ten MiB; PyTorch's under some ten MiB says little, since a call finds again what an
+earlier one has left.
 
 What is given up: associative recall (`course_lib.data.associative_recall`, the task of Arora et al. 2023). A sequence
 of 128 tokens begins with 2 to 32 pairs of a key and a value; at 24 later tokens it asks for the value of a key. Each
