@@ -993,7 +993,7 @@ def decoder_alone() -> Diagram:
 def long_inputs() -> Diagram:
     d = Diagram(
         520, 400,
-        "Four ways to attend, with eight tokens. All scores at once: the whole square is held. By blocks: one tile is "
+        "Four ways to attend, with eight tokens. All scores: the whole square is held. By blocks: one tile is "
         "held at a time, and the numbers are the same. A window with one global position: most of the square is never "
         "computed. Linear: there is no square; each token adds to a matrix of fixed size, and asks it.",
     )  # fmt: skip
