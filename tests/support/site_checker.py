@@ -133,8 +133,7 @@ STILL = """addEventListener("DOMContentLoaded", () => {
   const style = document.createElement("style");
   style.textContent = "* { transition: none !important; animation: none !important; }";
   document.head.append(style);
-})
-performance.setResourceTimingBufferSize(10_000);"""
+})"""
 
 # The theme follows the reader's preference with a script; waits for it, a minute at most.
 FOLLOW = """async (scheme) => {
@@ -149,11 +148,6 @@ FITTED = """async (width) => {
   for (let i = 0; i < 100 && root.scrollWidth > width; i++) await new Promise(go => setTimeout(go, 50));
   return root.scrollWidth;
 }"""
-
-
-# What the page has asked for, and the answers' status: an event for each would take longer than all that is checked.
-REQUESTED = """() => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
-  .map((entry) => [entry.name, entry.responseStatus])"""
 
 
 @contextmanager
@@ -187,9 +181,15 @@ def inspect_page(page: Page, base: str, name: str, use: Callable[[Page], None] |
     def report(kind: str, message: str) -> None:
         found.append(Finding(name, kind, message))
 
+    def on_request(request) -> None:
+        if not is_local(request.url, base):
+            report("external", f"requests {request.url}")
+
     listeners = {
+        "request": on_request,
         "console": lambda m: report("console", m.text) if m.type == "error" else None,
         "pageerror": lambda error: report("script", str(error)),
+        "response": lambda r: report("missing", f"{r.status} {r.url}") if r.status >= 400 else None,
     }
     page.goto("about:blank")  # so that nothing is heard of the page before, nor its layout made anew
     page.set_viewport_size(WIDE)
@@ -220,11 +220,6 @@ def inspect_page(page: Page, base: str, name: str, use: Callable[[Page], None] |
             page.set_viewport_size(WIDE)
             page.emulate_media(color_scheme="light")
             use(page)
-        for url, status in page.evaluate(REQUESTED):
-            if not is_local(url, base):
-                report("external", f"requests {url}")
-            elif status >= 400:
-                report("missing", f"{status} {url}")
     finally:
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
