@@ -10,6 +10,9 @@ vectors of the frozen encoder ("frozen"), or on counts ("tfidf").
 Of Rotten Tomatoes 4,000 sentences are to learn from, 1,000 to choose by, and 3,000 to report on. A seed draws which of
 the 4,000 are learned from, the classifier, the dropout, and the order. Trials have the seed 0, and give each arm its
 passes and its rate by their accuracy on the validation sentences; the runs that are told have the seeds 1, 2 and 3.
+
+Of IMDb there are as many reviews, 1,000 of them to report on. An encoder reads both ends of a long one, 128 tokens in
+all, for one pass; counts read all of it.
 """
 
 import json
@@ -99,6 +102,8 @@ def told(arm: str, examples: int = 2000, **more) -> list[Run]:
 GRID = [(epochs, lr) for epochs in (1, 2, 3) for lr in (1e-4, 2e-4, 4e-4)]
 BEYOND = [(3, 5e-5), (4, 5e-5), (4, 1e-4), (4, 2e-4)]  # around what is best of these, where it lies at their edge
 THREE = [(3, lr) for lr in (5e-5, 1e-4, 2e-4, 4e-4)]  # with the passes that are best of ours
+ONE = [(1, lr) for lr in (1e-4, 2e-4, 4e-4)]
+LONG = {"corpus": "imdb", "max_len": 128, "cut": "both"}
 RUNS = table(
     [
         *trials("mean", 2000, *GRID, *BEYOND),
@@ -123,6 +128,8 @@ RUNS = table(
         *trials("scratch", 2000, *THREE, (3, 8e-4), (3, 1.6e-3), (10, 2e-4), (10, 4e-4), (10, 1e-4)),
         *trials("scratch", 2000, (20, 1e-4), (20, 2e-4)),
         *told("scratch"),
+        *(run for arm in ("mean", "trainer") for run in (*trials(arm, 2000, *ONE, **LONG), *told(arm, **LONG))),
+        *(run for arm in COUNTED for run in told(arm, **LONG)),
     ]
 )
 
