@@ -1039,7 +1039,7 @@ def running_softmax() -> Diagram:
     boxes, middle = [], 146
     for i in range(3):
         x = 116 + 112 * i
-        block = d.box(x, 26, 86, 48, f"K_{i + 1}_, V_{i + 1}_", "(B, d)", "key")
+        block = d.box(x, 26, 86, 48, f"K_{i + 1}_, V_{i + 1}_", "B (d_k_ + d_v_)", "key")
         step = d.box(x, 122, 86, 48, "m, ℓ, o", "B (d_v_ + 2)", "value")
         d.arrow(block.bottom, step.top, text="scores" if i == 0 else "", colour="key")
         boxes.append(step)
