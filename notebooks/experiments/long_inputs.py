@@ -2,16 +2,18 @@
 
 Cost: `tests/benchmarks/long_inputs.py` measures the time and the memory of five attention functions at 256 to 16,384
 tokens, forward and backward, one thread, by the processor's clock, each figure in a process of its own. A length at
-which the scores would take more than 8 GiB is left out (null). TensorFlow is measured at every other length. Its
-memory includes its tracing, some ten MiB; PyTorch's under some ten MiB says little, since a call finds again what an
-earlier one has left.
+which six copies of the scores would take more than 8 GiB is left out (null). TensorFlow is measured at every other
+length. Its memory includes its tracing, some ten MiB; PyTorch's under some ten MiB says little, since a call finds
+again what an earlier one has left.
 
 What is given up: associative recall (`course_lib.data.associative_recall`, the task of Arora et al. 2023). A sequence
 of 128 tokens begins with 2 to 32 pairs of a key and a value; at 24 later tokens it asks for the value of a key. Each
 arm is one layer with one head of full, windowed or linear attention, in a model that is otherwise the same: 64
 features, and every token also brings the one before it, by a table of its own, so that a value knows its key without
 a layer more. Arms differ in the size of a head, d_head, which for linear attention is the size of its state,
-d_head (d_head + 1) numbers; full attention with the smallest heads says what is due to these alone.
+d_head (d_head + 1) numbers; full attention with the smallest heads says what is due to these alone. Two arms split
+that size: linear attention with 16 features of keys and 64 of values, and with 64 and 16. Their states hold about as
+many numbers as those of a head of 32.
 
 A batch is 32 new sequences with one number of pairs, drawn anew for each, so that no sequence is learned by heart and
 one model is measured at all numbers. Each arm has the rate that was best of three, by the share of right answers on
@@ -31,7 +33,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from course_lib.data import associative_recall
-from course_lib.models.blocks import BlockConfig
+from course_lib.models.blocks import AttentionOutput, BlockConfig
 from course_lib.torch import fused_attention, linear_attention, windowed
 from course_lib.torch.decoder import Decoder
 from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
@@ -44,7 +46,28 @@ PAIRS = (2, 4, 8, 16, 32)
 BATCH, UPDATES, WARMUP, TESTED = 32, 600, 50, 200
 PEAKS, SEEDS, TRIAL_SEED = (1e-3, 3e-3, 1e-2), (1, 2, 3), 0
 ARMS = (("full", 16), ("full", 8), ("windowed", 16), ("linear", 64), ("linear", 32), ("linear", 16), ("linear", 8))
-ATTENTION = {"full": fused_attention, "windowed": windowed(WINDOW), "linear": linear_attention}
+SPLIT = (("few keys", 64), ("few values", 64))
+FEW = 16
+
+
+def linear_of(d_keys: int, d_values: int):
+    """Linear attention that uses so many features of queries and keys, and of values, and leaves the others alone."""
+
+    def attend(q, k, v, *args, **kwargs):
+        q, k, kept = q[..., :d_keys], k[..., :d_keys], v[..., :d_values]
+        output = linear_attention(q, k, kept, *args, **kwargs).output
+        return AttentionOutput(F.pad(output, (0, v.shape[-1] - kept.shape[-1])), None)
+
+    return attend
+
+
+ATTENTION = {
+    "full": fused_attention,
+    "windowed": windowed(WINDOW),
+    "linear": linear_attention,
+    "few keys": linear_of(FEW, D_MODEL),
+    "few values": linear_of(D_MODEL, FEW),
+}
 
 
 class Timed(NamedTuple):
@@ -95,11 +118,11 @@ class Run(NamedTuple):
         return 20.0 * self.updates / UPDATES
 
 
-TRIALS = [Run(*arm, TRIAL_SEED, peak) for arm in ARMS for peak in PEAKS]
+TRIALS = [Run(*arm, TRIAL_SEED, peak) for arm in (*ARMS, *SPLIT) for peak in PEAKS]
 RUNS = table(
     [
         *TRIALS,
-        *(Run(*arm, seed) for seed in SEEDS for arm in ARMS),
+        *(Run(*arm, seed) for seed in SEEDS for arm in (*ARMS, *SPLIT)),
         *(Timed(framework, function) for framework in ("torch", "tensorflow") for function in TIMED),
         *(Run("linear", 16, seed, updates=4 * UPDATES) for seed in SEEDS),
     ]

@@ -12,7 +12,7 @@ import torch
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import conll, paraphrases, pretraining_texts, resolve, reviews, sentence_pairs, wikitext
 from course_lib.models.bert import BertConfig
-from course_lib.torch import BertModel, get_state, load_translator
+from course_lib.torch import BertModel, get_state, linear_attention, load_translator
 from course_lib.torch.training.precision import bfloat16_is_faster
 from notebooks.experiments import (
     _pretraining,
@@ -684,7 +684,7 @@ def test_recall(tmp_path, monkeypatch, attention):
     assert 3 < figures["loss_of_30_updates"][0] < 8
 
 
-@pytest.mark.parametrize("attention", ["full", "windowed", "linear"])
+@pytest.mark.parametrize("attention", ["full", "windowed", "linear", "few keys", "few values"])
 def test_a_model_that_recalls_sees_as_far_back_as_the_table_it_is_compared_to(attention):
     torch.manual_seed(0)
     model = long_inputs.Recaller(long_inputs.ATTENTION[attention], 16).eval()
@@ -699,6 +699,15 @@ def test_a_model_that_recalls_sees_as_far_back_as_the_table_it_is_compared_to(at
             other[0, place] = other[0, place] % 128 + 1
             moved.append(not torch.equal(model(other, last), before))
     assert moved == [True, True, reach is None, False] and reach in (None, 33)
+
+
+def test_linear_attention_of_few_features_leaves_the_others_alone():
+    q, k, v = torch.randn(3, 1, 1, 20, 64, generator=torch.Generator().manual_seed(0))
+    few_keys, few_values = (long_inputs.ATTENTION[name](q, k, v, causal=True).output for name, _ in long_inputs.SPLIT)
+    torch.testing.assert_close(few_keys, linear_attention(q[..., :16], k[..., :16], v, causal=True).output)
+    whole = linear_attention(q, k, v, causal=True).output
+    torch.testing.assert_close(few_values[..., :16], whole[..., :16])
+    assert few_values.shape == whole.shape and not few_values[..., 16:].any()
 
 
 def test_a_cost(tmp_path, monkeypatch):
