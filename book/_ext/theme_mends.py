@@ -4,6 +4,7 @@
 - Folded cells are announced as "Toggle hidden content" instead of by their own words; the arrow that opens a part of
   the contents has no name; the bibliography has roles that no longer exist.
 - The welcome page, whose title is the book's, would say it twice.
+- MathJax, 1.3 MB, is loaded by pages without a formula, too; they go without.
 """
 
 import re
@@ -19,10 +20,14 @@ MENDS = (
     (re.compile(r' role="doc-biblioentry"'), ""),
     (re.compile(r"<title>(.+?) &#8212; \1</title>"), r"<title>\1</title>"),
 )
+MATHJAX = re.compile(r"\s*<script>window\.MathJax = .*?</script>|\s*<script[^>]*/mathjax/[^>]*></script>")
+FORMULA = re.compile(r'\sclass="(?:[^"]*\s)?(?:math|output_area|(?:tex2jax|mathjax)_process)[\s"]')  # where MathJax looks
 
 
 def mended(page: str) -> str:
     """The HTML of a page with all mends; a page mended before stays as it is."""
+    if not FORMULA.search(page):
+        page = MATHJAX.sub("", page)
     for pattern, better in MENDS:
         page = pattern.sub(better, page)
     return page

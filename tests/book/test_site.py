@@ -182,6 +182,18 @@ def test_every_icon_is_drawn_by_a_small_script(site, page):
         assert page.locator("svg.svg-inline--fa:not(:has(path))").count() == 0
 
 
+def test_the_welcome_page_is_light_and_formulas_are_set_where_they_are(site, page, address):
+    page.goto("book/index.html")
+    page.wait_for_load_state("networkidle")
+    asked = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
+    files = {site / url.removeprefix(address).partition("?")[0] for url in asked if url.startswith(address)}
+    total = sum(path.stat().st_size for path in {site / "book/index.html", *files})
+    assert 200_000 < total < 2_000_000, f"{total / 1e6:.2f} MB before the first touch, uncompressed"
+    with_mathjax = set(pages_with(site, "/mathjax/tex-chtml"))
+    assert "book/index.html" not in with_mathjax
+    assert {LONG, "book/notation.html", "book/instructor.html"} < with_mathjax
+
+
 def pages_with(site: Path, text: str) -> list[str]:
     return [name for name in pages_of(site) if text in (site / name).read_text(encoding="utf-8")]
 

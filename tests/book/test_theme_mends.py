@@ -46,6 +46,30 @@ def test_pages_are_mended_once(page, better):
     assert theme_mends.mended(page) == theme_mends.mended(better) == better
 
 
+MATHJAX = (
+    '<script>window.MathJax = {"options": {"processHtmlClass": "tex2jax_process|mathjax_process|math|output_area"}}'
+    '</script>\n    <script defer="defer" src="../_static/mathjax/tex-chtml-full.js?v=1"></script>'
+)
+IGNORED = '<section class="tex2jax_ignore mathjax_ignore" id="mathematics"><p class="aftermath">math</p></section>'
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("<p>Words about math.</p>", False),
+        (IGNORED, False),
+        ('<span class="math notranslate">x</span>', True),
+        ('<div id="a" class="amsmath math notranslate">x</div>', True),
+        ('<div class="output_area">$x$</div>', True),
+        ('<p class="mathjax_process">x</p>', True),
+    ],
+)
+def test_only_pages_with_a_formula_load_mathjax(body, kept):
+    page = f'<head>\n    <script src="a.js"></script>\n    {MATHJAX}\n</head><body>{body}</body>'
+    without = f'<head>\n    <script src="a.js"></script>\n</head><body>{body}</body>'
+    assert theme_mends.mended(page) == theme_mends.mended(theme_mends.mended(page)) == (page if kept else without)
+
+
 def test_heatmaps_keep_their_colours_on_a_dark_page(tmp_path):
     cells = [code("plotting.heatmap(weights)", figure=True), code("ax.plot(losses)", figure=True)]
     images = build(tmp_path, cells, extensions=("heatmaps",)).page().select("img")
