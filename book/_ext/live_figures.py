@@ -20,6 +20,13 @@ import pack_weights
 CHECKPOINT = {"translator": "translator-es-en", "heads": "bert-en", "blank": "bert-en"}
 """The checkpoint that each figure asks, by the figure's name."""
 
+LEARNED_FROM = {
+    "translator-es-en": "sentences of Tatoeba, CC BY 2.0 FR",
+    "bert-en": "articles of Wikipedia, CC BY-SA 3.0",
+}
+"""What a checkpoint learned from, and its licence; that of the weights is in `pack_weights.LICENCES`."""
+LICENCES_PAGE = "book/data-and-licences"
+
 SCRIPTS = ("live", "figures/parts", "figures/translator", "figures/heads", "figures/blank", "figures/start")
 STILLS = "notebooks/live"
 
@@ -47,22 +54,29 @@ class BringToLife(SphinxPostTransform):
             file = Path(self.env.srcdir, image["uri"])
             if file.parent.name == "live" and file.stem in CHECKPOINT and file.is_file():
                 size = (weights_of(self.app) / f"{CHECKPOINT[file.stem]}.js").stat().st_size
-                html = element(file.stem, file.read_text(encoding="utf-8"), size)
+                page = self.app.builder.get_relative_uri(self.env.docname, LICENCES_PAGE)
+                html = element(file.stem, file.read_text(encoding="utf-8"), size, page)
                 image.replace_self(nodes.raw("", html, format="html"))
 
 
-def element(name: str, drawing: str, size: int) -> str:
-    """A live figure as HTML, before it lives: the drawing, and what the scripts need to know.
+def element(name: str, drawing: str, size: int, licences: str) -> str:
+    """A live figure as HTML, before it lives: the drawing, the licence, and what the scripts need to know.
 
     Parameters
     ----------
     name : one of `CHECKPOINT`
     drawing : the SVG
     size : of the file of weights, in bytes
+    licences : the address of the page on licences
     """
-    facts = {"live": name, "checkpoint": CHECKPOINT[name], "megabytes": f"{size / 1e6:.1f}"}
+    checkpoint = CHECKPOINT[name]
+    licence = (
+        f'<p class="live-licence">Weights: {pack_weights.LICENCES[checkpoint]}; they learned from '
+        f'{LEARNED_FROM[checkpoint]}. See <a href="{licences}">data sets and checkpoints</a>.</p>'
+    )
+    facts = {"live": name, "checkpoint": checkpoint, "megabytes": f"{size / 1e6:.1f}"}
     attributes = " ".join(f'data-{key}="{value}"' for key, value in facts.items())
-    return f'<div class="live-figure" {attributes}>{drawing}</div>'
+    return f'<div class="live-figure" {attributes}>{drawing}{licence}</div>'
 
 
 def weights_of(app: Sphinx) -> Path:

@@ -138,6 +138,7 @@ def test_the_first_filled_blank_is_what_the_drawing_shows(visit):
         ("heads", "猫", "knows nothing"),
         ("blank", "No blank at all.", "___"),
         ("blank", "Two ___ are ___ many.", "only one"),
+        ("blank", "An ellipsis … is no blank.", "___"),
     ],
 )
 def test_a_mistake_is_said_where_it_can_be_mended(visit, name, said, expected):
@@ -161,6 +162,46 @@ def test_a_mistake_is_said_where_it_can_be_mended(visit, name, said, expected):
 
 def test_an_unknown_character_is_named(visit):
     assert "lacks “猫”" in visit.ask("translator", "El 猫 duerme.")
+    assert "lacks “U+202E”," in visit.ask("translator", "El \u202evino."), "it would turn the sentence around"
+    assert "lacks “\u2068ש\u2069”," in visit.ask("translator", "El ש duerme."), "and this one its neighbours"
+
+
+def test_one_unknown_token_is_one(visit):
+    assert visit.ask("blank", "😀 ___").endswith("does not know 1 token, read as [UNK].")
+    assert visit.ask("blank", "😀 ___ 猫").endswith("does not know 2 tokens, read as [UNK].")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_old_answer_stands_under_a_question_that_has_none(visit, name):
+    figure = visit.figure(name)
+    visit.ask(name, draw_live.TEXTS[name])
+    assert figure.locator("table").count() == 1
+    assert "type a sentence" in visit.ask(name, "")
+    assert figure.locator("table, .live-said").count() == 0 and figure.locator(".live-result").inner_text() == ""
+    assert figure.locator(".live-answer").all_inner_texts() in ([], [""])
+    visit.ask(name, draw_live.TEXTS[name])
+    assert figure.locator("table").count() == 1
+
+
+def test_a_word_without_end_stays_on_a_phone(browser, folder):
+    visit = Visit(browser, (folder / "index.html").as_uri(), viewport={"width": 360, "height": 900})
+    visit.ask("translator", "1234567890" * 4)
+    answer = visit.figure("translator").locator(".live-answer").inner_text()
+    assert max(map(len, answer.split())) > 50, "the model does not repeat itself: choose another text"
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
+    visit.page.close()
+
+
+def test_each_figure_says_under_which_licence_its_weights_are():
+    from course_lib.data.registry import REGISTRY
+
+    for name, checkpoint in live_figures.CHECKPOINT.items():
+        html = BeautifulSoup(live_figures.element(name, "<svg></svg>", 1, "there.html"), "html.parser")
+        said = html.select_one(".live-licence")
+        assert said.get_text().startswith(f"Weights: {pack_weights.LICENCES[checkpoint]}; they learned from ")
+        assert said.a["href"] == "there.html"
+        corpus = {"translator-es-en": "tatoeba-es-en", "bert-en": "wikitext-2"}[checkpoint]
+        assert f", {REGISTRY[corpus].licence}." in said.get_text()
 
 
 def test_a_figure_works_from_the_keyboard_alone(visit):

@@ -27,7 +27,8 @@ def write_page(folder: Path, figures=FIGURES) -> Path:
     sizes = {path.stem: path.stat().st_size for path in pack_weights.write(static / "live" / "weights")}
     drawings = {name: (draw_live.FOLDER / f"{name}.svg").read_text(encoding="utf-8") for name in figures}
     shown = [
-        live_figures.element(name, drawing, sizes[live_figures.CHECKPOINT[name]]) for name, drawing in drawings.items()
+        live_figures.element(name, drawing, sizes[live_figures.CHECKPOINT[name]], "data-and-licences.html")
+        for name, drawing in drawings.items()
     ]
     head = [f'<script src="_static/live/{name}.js" defer></script>' for name in live_figures.SCRIPTS]
     head += [f'<link rel="stylesheet" href="_static/{name}.css">' for name in ("custom", "live/live")]

@@ -69,7 +69,7 @@ live.define("worker", (use) => {
 
     /** {text, k} with one blank, "___" or "[MASK]" -> the k most probable tokens there: [{token, p}]. */
     fill({ bert, tokenizer }, { text, k = 5 }) {
-      const ids = tokenizer.encode(text.replace(/_{2,}|…/g, " [MASK] "));
+      const ids = tokenizer.encode(text.replace(/_{2,}/g, " [MASK] "));
       check(tokenizer.tokens(ids), LONGEST.bert);
       const places = ids.flatMap((id, place) => (id === tokenizer.maskId ? [place] : []));
       if (places.length !== 1) {

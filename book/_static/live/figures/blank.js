@@ -1,7 +1,7 @@
 /* What the small BERT puts into a blank. */
 
 live.define("figures/blank", (use) => {
-  const { element, shownPiece, makeForm } = use("figures/parts");
+  const { element, shownPiece, quoted, makeForm } = use("figures/parts");
 
   function start(figure) {
     const { result } = makeForm(figure, {
@@ -13,11 +13,12 @@ live.define("figures/blank", (use) => {
         const found = await live.ask(figure.dataset.checkpoint, "fill", { text, k: 8 });
         return (say) => show(found, say);
       },
+      clear: () => result.replaceChildren(),
     });
 
     function show({ found, unknown }, say) {
-      const note = unknown ? ` ${unknown} tokens of the sentence it does not know.` : "";
-      say(`Most probable: “${shownPiece(found[0].token)}”, with ${found[0].p.toFixed(2)}.${note}`);
+      const note = unknown ? ` Of the sentence it does not know ${unknown} ${unknown === 1 ? "token" : "tokens"}, read as [UNK].` : "";
+      say(`Most probable: ${quoted(shownPiece(found[0].token))}, with ${found[0].p.toFixed(2)}.${note}`);
       const bars = found.map(({ token, p }) => {
         const bar = element("span", { class: "live-bar", style: `--weight: ${p.toFixed(4)}` });
         return element("tr", {}, element("th", { scope: "row" }, shownPiece(token)), element("td", {}, bar), element("td", {}, p.toFixed(3)));

@@ -1,7 +1,7 @@
 /* What each token of a sentence attends to, in every head of the small BERT. */
 
 live.define("figures/heads", (use) => {
-  const { element, labelled, select, shownPiece, mean, makeForm, looks, table, inWords } = use("figures/parts");
+  const { element, labelled, select, shownPiece, quoted, mean, makeForm, looks, table, inWords } = use("figures/parts");
 
   function start(figure) {
     const still = figure.querySelector("svg").dataset;
@@ -13,6 +13,7 @@ live.define("figures/heads", (use) => {
         const found = await live.ask(figure.dataset.checkpoint, "attend", { text });
         return (say) => show(found, say);
       },
+      clear: () => result.replaceChildren(),
     });
     let [layerNow, headNow] = [Number(still.layer), Number(still.head)]; // as in the still, from one
 
@@ -32,7 +33,7 @@ live.define("figures/heads", (use) => {
         const all = { queries: tokens, keys: tokens, weights, lookers: "Token that looks", lookedAt: "Tokens it looks at" };
         const words = (t) => {
           chosen = t;
-          said.textContent = `“${tokens[t]}” looks most at ${inWords(weights[t], tokens)}.`;
+          said.textContent = `${quoted(tokens[t])} looks most at ${inWords(weights[t], tokens)}.`;
         };
         view.replaceChildren(looks(all, chosen, words), said, table(all));
       };

@@ -36,6 +36,12 @@ live.define("figures/parts", () => {
   /** The same where a word's beginning has no sign, as in WordPiece. */
   const shownPiece = (token) => (token.startsWith("##") ? `-${token.slice(2)}` : token);
 
+  /** A token in quotation marks within a sentence; what is written from right to left turns nothing around it. */
+  function quoted(token) {
+    const named = token.replace(/\p{C}/gu, (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+    return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(named) ? `“\u2068${named}\u2069”` : `“${named}”`;
+  }
+
   /** Places of the n largest weights, the largest first. */
   function largest(weights, n) {
     return Array.from(weights.keys()).sort((a, b) => weights[b] - weights[a]).slice(0, n);
@@ -50,9 +56,9 @@ live.define("figures/parts", () => {
 
       The model is loaded when a reader first touches the form. `answer(text)` asks it, and returns a function that shows
       what it found and says so by the function that it is given. `fields` are further controls, in a row with the button;
-      `examples` texts that a click tries. What goes wrong is said in the status, which is read aloud. Returns
+      `examples` texts that a click tries, `clear()` takes an answer away. What goes wrong is said in the status, which is read aloud. Returns
       {result, run}: the place for answers, and what the button does. */
-  function makeForm(figure, { label, lang, button, fields = [], examples = [], answer }) {
+  function makeForm(figure, { label, lang, button, fields = [], examples = [], answer, clear }) {
     const { checkpoint, megabytes } = figure.dataset;
     const drawing = figure.querySelector("svg");
     const result = element("div", { class: "live-result" }, drawing);
@@ -99,6 +105,8 @@ live.define("figures/parts", () => {
         const found = await answer(text);
         if (mine === latest) found(say);
       } catch (error) {
+        // What stands there answers another text: an old answer under a new question would be taken for its own.
+        if (mine === latest && !result.contains(drawing)) clear();
         if (mine === latest) say(error.kind ? error.message : `The model did not answer: ${error.message}.`, true);
       }
     }
@@ -110,7 +118,7 @@ live.define("figures/parts", () => {
     const warm = () => open().catch((error) => say(`The model could not be loaded: ${error.message}.`, true));
     form.addEventListener("focusin", warm, { once: true });
     form.addEventListener("pointerdown", warm, { once: true });
-    figure.append(form, status, result);
+    figure.prepend(form, status, result); // before the licence
     return { result, run };
   }
 
@@ -160,9 +168,9 @@ live.define("figures/parts", () => {
   /** "a" (0.61), then "b" (0.20): the two largest of a row of weights, in words. */
   function inWords(weights, keys) {
     const [first, second] = largest(weights, 2);
-    const one = (s) => `“${keys[s]}” (${weights[s].toFixed(2)})`;
+    const one = (s) => `${quoted(keys[s])} (${weights[s].toFixed(2)})`;
     return second === undefined ? one(first) : `${one(first)}, then at ${one(second)}`;
   }
 
-  return { element, labelled, select, shown, shownPiece, largest, mean, makeForm, looks, table, inWords };
+  return { element, labelled, select, shown, shownPiece, quoted, largest, mean, makeForm, looks, table, inWords };
 });

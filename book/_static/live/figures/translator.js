@@ -1,7 +1,7 @@
 /* The translator with its alignment: what the decoder looked at before it wrote each word. */
 
 live.define("figures/translator", (use) => {
-  const { element, labelled, select, shown, mean, makeForm, looks, table, inWords } = use("figures/parts");
+  const { element, labelled, select, shown, quoted, mean, makeForm, looks, table, inWords } = use("figures/parts");
 
   function start(figure) {
     const search = select(["beam of 4", "greedy"]);
@@ -15,6 +15,7 @@ live.define("figures/translator", (use) => {
         const found = await live.ask(figure.dataset.checkpoint, "translate", { text, width: search.value === "0" ? 4 : 1 });
         return (say) => show(found, say);
       },
+      clear: () => [answer, result].forEach((part) => part.replaceChildren()),
     });
     search.addEventListener("change", run);
     // In the page before it is filled: what is put into it is read aloud.
@@ -27,7 +28,7 @@ live.define("figures/translator", (use) => {
       const layer = select(found.weights.map((_, i) => (i === layers - 1 ? `${i + 1} (last)` : `${i + 1}`)), layers - 1);
       const head = select(["mean of all", ...found.weights[0].map((_, h) => `${h + 1}`)]);
       const note = found.unknown.length
-        ? ` Its vocabulary lacks ${found.unknown.map((c) => `“${c}”`).join(", ")}, read as [UNK].`
+        ? ` Its vocabulary lacks ${found.unknown.map(quoted).join(", ")}, read as [UNK].`
         : "";
       say(`Translated in ${Math.round(found.milliseconds)} ms.${note}`);
       const said = element("p", { class: "live-said", "aria-live": "polite" });
@@ -39,7 +40,7 @@ live.define("figures/translator", (use) => {
         const all = { queries, keys, weights, lookers: "Tokens written", lookedAt: "Tokens read" };
         const words = (t) => {
           chosen = t;
-          said.textContent = `Before it wrote “${queries[t]}”, it looked most at ${inWords(weights[t], keys)}.`;
+          said.textContent = `Before it wrote ${quoted(queries[t])}, it looked most at ${inWords(weights[t], keys)}.`;
         };
         view.replaceChildren(looks(all, chosen, words), said, table(all));
       };
