@@ -21,7 +21,8 @@ MENDS = (
     (re.compile(r"<title>(.+?) &#8212; \1</title>"), r"<title>\1</title>"),
 )
 MATHJAX = re.compile(r"\s*<script>window\.MathJax = .*?</script>|\s*<script[^>]*/mathjax/[^>]*></script>")
-FORMULA = re.compile(r'\sclass="(?:[^"]*\s)?(?:math|output_area|(?:tex2jax|mathjax)_process)[\s"]')  # where MathJax looks
+# An element in which MathJax looks for formulas.
+FORMULA = re.compile(r'\sclass="(?:[^"]*\s)?(?:math|output_area|(?:tex2jax|mathjax)_process)[\s"]')
 
 
 def mended(page: str) -> str:

@@ -230,7 +230,10 @@ def test_another_layer_and_head_show_other_weights_for_the_same_token(visit):
     cells = figure.locator(".live-table tbody tr", has_text="queen").locator("td[style]")
     row = [float(cell) for cell in cells.all_text_contents()]
     assert sum(row) == pytest.approx(1, abs=0.06)
+    assert figure.locator("details[open]").count() == 0
+    figure.locator("summary").click()
     figure.get_by_label("Head").select_option("0")
+    assert figure.locator("details[open]").count() == 1, "the table stays as the reader left it"
     grid = np.array([float(c) for c in figure.locator(".live-table td[style]").all_text_contents()])
     n = int(len(grid) ** 0.5)
     np.testing.assert_allclose(grid.reshape(n, n).sum(axis=1), 1, atol=0.005 * n)

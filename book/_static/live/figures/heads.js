@@ -35,7 +35,8 @@ live.define("figures/heads", (use) => {
           chosen = t;
           said.textContent = `${quoted(tokens[t])} looks most at ${inWords(weights[t], tokens)}.`;
         };
-        view.replaceChildren(looks(all, chosen, words), said, table(all));
+        const open = view.querySelector("details")?.open; // as the reader left it
+        view.replaceChildren(looks(all, chosen, words), said, table(all, open));
       };
       [layer, head].forEach((control) => control.addEventListener("change", draw));
       draw();

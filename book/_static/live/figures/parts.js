@@ -149,8 +149,8 @@ live.define("figures/parts", () => {
     return element("div", {}, choice, element("p", { class: "live-legend" }, lookedAt), line);
   }
 
-  /** Every weight as a table, for those who want all numbers, and for those who hear them. */
-  function table({ queries, keys, weights, lookers, lookedAt }) {
+  /** Every weight as a table, for those who want all numbers, and for those who hear them; folded, unless `open`. */
+  function table({ queries, keys, weights, lookers, lookedAt }, open = false) {
     const head = element("tr", {}, element("td"), ...keys.map((key) => element("th", { scope: "col" }, key)));
     const rows = queries.map((query, t) => {
       const cells = weights[t].map((weight) => element("td", { style: `--weight: ${weight.toFixed(3)}` }, weight.toFixed(2)));
@@ -160,7 +160,7 @@ live.define("figures/parts", () => {
     const caption = element("p", { class: "live-legend", id }, `Rows: ${lower(lookers)}. Columns: ${lower(lookedAt)}. Each row adds up to one.`);
     const made = element("table", { class: "live-table", "aria-labelledby": id }, element("thead", {}, head), element("tbody", {}, ...rows));
     const box = element("div", { class: "live-scroll", tabindex: 0, role: "region", "aria-label": "Table of all weights" }, made);
-    return element("details", {}, element("summary", {}, "All weights as a table"), caption, box);
+    return element("details", { open }, element("summary", {}, "All weights as a table"), caption, box);
   }
 
   const lower = (text) => text[0].toLowerCase() + text.slice(1);

@@ -42,7 +42,8 @@ live.define("figures/translator", (use) => {
           chosen = t;
           said.textContent = `Before it wrote ${quoted(queries[t])}, it looked most at ${inWords(weights[t], keys)}.`;
         };
-        view.replaceChildren(looks(all, chosen, words), said, table(all));
+        const open = view.querySelector("details")?.open; // as the reader left it
+        view.replaceChildren(looks(all, chosen, words), said, table(all, open));
       };
       [layer, head].forEach((control) => control.addEventListener("change", draw));
       draw();
