@@ -71,6 +71,7 @@ def largest(weights: np.ndarray, tokens: list[str]) -> str:
 def translator() -> Diagram:
     text = TEXTS["translator"]
     translation, target, source, weights = alignment(text)
+    assert not any(token[0].isalnum() for token in (*source, *target)), "the page writes a hyphen before such a piece"
     looked = ", ".join(
         f"before “{shown(token)}” mostly at {largest(row, source)}"
         for token, row in zip(target, weights, strict=True)

@@ -123,6 +123,7 @@ def test_the_first_filled_blank_is_what_the_drawing_shows(visit):
     expected = draw_live.filled(draw_live.TEXTS["blank"], len(shown))
     assert [token for token, _ in shown][:2] == [token for token, _ in expected][:2] == ["states", "kingdom"]
     np.testing.assert_allclose([p for _, p in shown], [p for _, p in expected], atol=0.002)
+    assert "" not in visit.figure("blank").locator("th").all_inner_texts(), "a header without a name"
 
 
 @pytest.mark.parametrize(
@@ -308,6 +309,20 @@ def test_a_file_that_is_not_there_is_said_and_can_be_tried_again(browser, tmp_pa
     (tmp_path / "aside.js").rename(weights)
     assert visit.ask("blank", draw_live.TEXTS["blank"]).startswith("Most probable: “states”")
     visit.page.close()
+
+
+def test_a_file_that_ends_early_is_said_and_can_be_tried_again(browser, tmp_path):
+    page = write_page(tmp_path, ("blank",))
+    weights = tmp_path / "_static" / "live" / "weights" / "bert-en.js"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with serve(tmp_path) as address:  # a file that was opened as one may come from the browser's memory
+        visit = Visit(browser, address + page.name)
+        visit.page.route("**/weights/*.js", lambda route: route.fulfill(path=weights))
+        assert "is damaged" in visit.ask("blank", draw_live.TEXTS["blank"])
+        weights.write_bytes(whole)
+        assert visit.ask("blank", draw_live.TEXTS["blank"]).startswith("Most probable: “states”")
+        visit.page.close()
 
 
 def test_the_page_never_stalls_while_a_model_computes(browser, folder):

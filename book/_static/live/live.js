@@ -85,13 +85,17 @@ var live = (() => {
   function open(checkpoint) {
     if (!opened.has(checkpoint)) {
       started ??= startWorker();
-      const done = Promise.all([started, load(`weights/${checkpoint}.js`)]).then(() => {
+      const path = `weights/${checkpoint}.js`;
+      const done = Promise.all([started, load(path)]).then(() => {
+        // A browser calls a script loaded that it could not read to its end.
+        if (!arrived.has(checkpoint)) throw new Error(`the file ${path} is damaged`);
         const message = { task: "open", checkpoint, ...arrived.get(checkpoint) };
         arrived.delete(checkpoint); // megabytes, of no further use to the page
         return post(message);
       });
       done.catch(() => {
         opened.delete(checkpoint);
+        loading.delete(path);
         if (worker === null) started = null;
       });
       opened.set(checkpoint, done);

@@ -23,7 +23,8 @@ live.define("figures/blank", (use) => {
         const bar = element("span", { class: "live-bar", style: `--weight: ${p.toFixed(4)}` });
         return element("tr", {}, element("th", { scope: "row" }, shownPiece(token)), element("td", {}, bar), element("td", {}, p.toFixed(3)));
       });
-      const head = element("tr", {}, ...["token", "", "probability"].map((text) => element("th", { scope: "col" }, text)));
+      const [token, probability] = ["token", "probability"].map((text) => element("th", { scope: "col" }, text));
+      const head = element("tr", {}, token, element("td"), probability); // the bars say the same, and need no name
       result.replaceChildren(element("table", { class: "live-bars" }, element("thead", {}, head), element("tbody", {}, ...bars)));
     }
   }
