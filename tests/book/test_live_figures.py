@@ -47,7 +47,7 @@ class Visit:
         self.page.wait_for_function(
             f"""() => {{
               const said = document.querySelector("[data-live={name}] .live-status").textContent;
-              return said && !/^(Loading|The model is ready)/.test(said);
+              return said && !/^(Loading|The model is ready|The model computes)/.test(said);
             }}"""
         )
         return figure.locator(".live-status").inner_text()
@@ -165,6 +165,23 @@ def test_an_unknown_character_is_named(visit):
     assert "lacks “猫”" in visit.ask("translator", "El 猫 duerme.")
     assert "lacks “U+202E”," in visit.ask("translator", "El \u202evino."), "it would turn the sentence around"
     assert "lacks “\u2068ש\u2069”," in visit.ask("translator", "El ש duerme."), "and this one its neighbours"
+
+
+def test_a_slow_answer_is_announced(visit):
+    visit.ask("translator", draw_live.TEXTS["translator"])
+    said = visit.page.evaluate(
+        """async () => {
+          const figure = document.querySelector("[data-live=translator]");
+          const [status, ask, seen] = [figure.querySelector(".live-status"), live.ask, []];
+          new MutationObserver(() => seen.push(status.textContent)).observe(status, { childList: true });
+          live.ask = (...question) => new Promise((go) => setTimeout(go, 900)).then(() => ask(...question));
+          figure.querySelector("button[type=submit]").click();
+          for (let i = 0; i < 600 && seen.length < 2; i++) await new Promise((go) => setTimeout(go, 100));
+          live.ask = ask;
+          return seen;
+        }"""
+    )
+    assert said[0] == "The model computes …" and said[1].startswith("Translated in") and len(said) == 2
 
 
 def test_one_unknown_token_is_one(visit):

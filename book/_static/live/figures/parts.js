@@ -100,14 +100,18 @@ live.define("figures/parts", () => {
     async function run() {
       const mine = ++latest; // an answer that a later question has overtaken is dropped
       const text = input.value; // which may be another one when the model is there
+      let slow;
       try {
         await open();
+        slow = setTimeout(() => mine === latest && say("The model computes …"), 500);
         const found = await answer(text);
         if (mine === latest) found(say);
       } catch (error) {
         // What stands there answers another text: an old answer under a new question would be taken for its own.
         if (mine === latest && !result.contains(drawing)) clear();
         if (mine === latest) say(error.kind ? error.message : `The model did not answer: ${error.message}.`, true);
+      } finally {
+        clearTimeout(slow);
       }
     }
 
