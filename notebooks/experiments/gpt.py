@@ -7,9 +7,9 @@ chosen on the validation part, which also chooses among the four; the one of mos
 Two compressors read the bytes of the training part first.
 
 The peak of the learning rate is chosen by trainings of 300 updates with a seed of their own, on the validation part.
-Then two seeds train for 1,200 updates, and one for five times as many, each to the end of a schedule of its own. The
-weights of the longest training are kept in half precision. Fresh matrices have a deviation of 0.05, for GPT-2's 0.02
-belongs to six times the width. The lecture *GPT: the decoder alone* tells what came out.
+Then three seeds train for 1,200 updates, and three for five times as many, each to the end of a schedule of its own.
+The weights of the first long training are kept in half precision. Fresh matrices have a deviation of 0.05, for GPT-2's
+0.02 belongs to six times the width. The lecture *GPT: the decoder alone* tells what came out.
 """
 
 import time
@@ -35,7 +35,7 @@ from notebooks.experiments.harness import Experiment, Record, main, of_trials, t
 VOCABULARY, LENGTH, BATCH, STRIDE = 2000, 128, 8, 64
 SIZES = {"d_model": 128, "n_layers": 3, "n_heads": 4, "d_ff": 512, "max_len": LENGTH, "init_std": 0.05}
 QUIET = {"dropout": 0.0, "attention_dropout": 0.0, "embedding_dropout": 0.0}  # no token is seen three times
-BUDGETS = {1200: (1, 2), 6000: (1,)}  # updates: seeds
+BUDGETS = {1200: (1, 2, 3), 6000: (1, 2, 3)}  # updates: seeds
 PEAKS, TRIAL_UPDATES, TRIAL_SEED = (1.5e-3, 3e-3, 6e-3), 300, 0
 WARMUP = 0.05  # as a share of the updates
 ORDERS, ARTICLES = (2, 3, 4, 5), (40, 80, 160, 320)  # of all articles; of these, the first ones, with the last order
