@@ -85,7 +85,7 @@ def test_the_same_submission_gets_the_same_score_again(scorers, bank):
     """And to the letter the same outputs: a grader that draws anew shows it there before a point depends on it."""
     scorer, variant = scorers(bank), bank.wrong[0]
     first, second = scorer.run(variant.cells), scorer.run(variant.cells)
-    assert lost(scorer, first) == variant.loses
+    assert lost(scorer, first) == lost(scorer, second) == variant.loses
     assert [cell.get("outputs") for cell in first.cells] == [cell.get("outputs") for cell in second.cells]
 
 
