@@ -1,9 +1,10 @@
-"""The border between the configurations of BERT's family and config.json, the same for each of its members.
+"""The border between configurations and config.json: what all models share, and that of BERT's family whole.
 
 How the weights are called there, the table of names, stands with each model: `BERT` in `bert.py`, and so on.
 """
 
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -28,6 +29,39 @@ class Border(NamedTuple):
     without_key: tuple[str, ...] = ()  # our fields that it has no key for, since their values are fixed
 
 
+def known_fields(settings: dict, name: str, keys: Mapping[str, str], fixed: Mapping[str, Any]) -> dict:
+    """What the contents of a config.json say of our fields; a key that is absent or null says nothing.
+
+    Parameters
+    ----------
+    settings : the contents
+    name : of the model, for the messages
+    keys : our field -> the key there
+    fixed : settings that change the computation, and the only value that ours computes; of them the "model_type"
+
+    Raises
+    ------
+    UnsupportedConfigError : another model or none, or a setting that ours does not compute.
+    """
+    if not settings.get("model_type"):
+        raise UnsupportedConfigError(
+            f'this config.json names no "model_type"; a {name}\'s says "{fixed["model_type"]}"'
+        )
+    for key, value in fixed.items():
+        if settings.get(key) not in (None, value):
+            raise UnsupportedConfigError(_computes_only(name, key, settings[key], value))
+    return {ours: settings[theirs] for ours, theirs in keys.items() if settings.get(theirs) is not None}
+
+
+@contextmanager
+def usable():
+    """Around what makes a configuration of a config.json: nonsense in it is an UnsupportedConfigError."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, IndexError) as error:  # the last three: another kind of value
+        raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
+
+
 def read(kind, settings: dict):
     """The configuration of class `kind` that the contents of a config.json describe.
 
@@ -48,19 +82,12 @@ def read(kind, settings: dict):
     types = [_type_of(kind, settings.get("pre_norm"), mean) for mean in (settings.get("classifier_pooling"), None)]
     for key, value in {"model_type": types[-1], **border.fixed}.items():
         if settings.get(key) not in (None, value) and (key, settings[key]) != ("model_type", types[0]):
-            message = (
-                f"this config.json has {key}={settings[key]!r}; the course's {border.name} computes {value!r} only"
-            )
-            if key == "model_type" and isinstance(model_type, str) and model_type in MEMBERS:
-                message += f"; {MEMBERS[model_type]}Model and the other classes of that name open it"
-            raise UnsupportedConfigError(message)
+            raise UnsupportedConfigError(_computes_only(border.name, key, settings[key], value))
     known = {ours: settings[theirs] for ours, theirs in border.keys.items() if settings.get(theirs) is not None}
-    try:
+    with usable():
         if known.get("pooling") == "cls":  # the first token, by its name
             known["pooling"] = "first"
         return kind(**{**border.absent, **known, **read_classes(settings)})
-    except (ValueError, TypeError, AttributeError) as error:  # the last two: another kind of value
-        raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
 
 
 def write(config, architecture: str) -> dict:
@@ -136,6 +163,14 @@ def check_keys(kind) -> None:
     """See that each field of a configuration has its key, so that a new one cannot be forgotten."""
     unnamed = {f.name for f in fields(kind)} ^ {*kind.border.keys, *kind.border.without_key, "n_classes", "labels"}
     assert not unnamed, unnamed
+
+
+def _computes_only(name: str, key: str, found, value) -> str:
+    """What to say of a setting that ours does not compute, and who opens a model of BERT's family."""
+    message = f"this config.json has {key}={found!r}; the course's {name} computes {value!r} only"
+    if key == "model_type" and isinstance(found, str) and found in MEMBERS:
+        message += f"; {MEMBERS[found]}Model and the other classes of that name open it"
+    return message
 
 
 def _type_of(kind, pre_norm, pooling) -> str:

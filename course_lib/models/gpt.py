@@ -7,9 +7,8 @@ from course_lib.checkpoints.folders import find_checkpoint as find
 from course_lib.checkpoints.names import Joined, Renames
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_choice, check_heads
-from course_lib.errors import UnsupportedConfigError
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
-from course_lib.models.config_json import MEMBERS
+from course_lib.models.config_json import known_fields, usable
 from course_lib.models.fields import check_dropouts, check_norm_eps, check_pad_id, check_sizes, is_number, make_plain
 
 # Our field -> the key in a GPT-2's config.json.
@@ -111,16 +110,8 @@ class GPTConfig:
         ------
         UnsupportedConfigError : not a GPT-2, or a setting that ours does not compute.
         """
-        if not settings.get("model_type"):
-            raise UnsupportedConfigError('this config.json names no "model_type"; a GPT\'s says "gpt2"')
-        for key, value in _FIXED.items():
-            if settings.get(key) not in (None, value):
-                message = f"this config.json has {key}={settings[key]!r}; the course's GPT computes {value!r} only"
-                if key == "model_type" and isinstance(settings[key], str) and settings[key] in MEMBERS:
-                    message += f"; {MEMBERS[settings[key]]}Model and the other classes of that name open it"
-                raise UnsupportedConfigError(message)
-        known = {ours: settings[theirs] for ours, theirs in _KEYS.items() if settings.get(theirs) is not None}
-        try:
+        known = known_fields(settings, "GPT", _KEYS, _FIXED)
+        with usable():
             known.setdefault("d_ff", 4 * known.get("d_model", cls.d_model))
             ends = settings.get("eos_token_id", 50256)
             ends = ends if isinstance(ends, list) else [ends]
@@ -128,8 +119,6 @@ class GPTConfig:
             if known.get("pad_id") in ends:
                 known["pad_id"] = None
             return cls(**known)
-        except (ValueError, TypeError) as error:  # the latter: another kind of value
-            raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
 
     def to_hugging_face(self, architecture: str = "GPT2LMHeadModel") -> dict:
         """The contents of a config.json that `transformers` opens as the class `architecture`."""

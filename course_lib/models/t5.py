@@ -8,9 +8,8 @@ from course_lib.checkpoints.folders import find_checkpoint as find
 from course_lib.checkpoints.names import Renames
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_choice
-from course_lib.errors import UnsupportedConfigError
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
-from course_lib.models.config_json import MEMBERS
+from course_lib.models.config_json import known_fields, usable
 from course_lib.models.fields import (
     check_dropouts,
     check_norm_eps,
@@ -134,16 +133,8 @@ class T5Config:
         ------
         UnsupportedConfigError : not a T5, or a setting that ours does not compute.
         """
-        if not settings.get("model_type"):
-            raise UnsupportedConfigError('this config.json names no "model_type"; a T5\'s says "t5"')
-        for key, value in _FIXED.items():
-            if settings.get(key) not in (None, value):
-                message = f"this config.json has {key}={settings[key]!r}; the course's T5 computes {value!r} only"
-                if key == "model_type" and isinstance(settings[key], str) and settings[key] in MEMBERS:
-                    message += f"; {MEMBERS[settings[key]]}Model and the other classes of that name open it"
-                raise UnsupportedConfigError(message)
-        known = {ours: settings[theirs] for ours, theirs in _KEYS.items() if settings.get(theirs) is not None}
-        try:
+        known = known_fields(settings, "T5", _KEYS, _FIXED)
+        with usable():
             known.setdefault("n_decoder_layers", known.get("n_layers", cls.n_layers))
             known.setdefault("start_id", known.get("pad_id", cls.pad_id))
             if isinstance(known.get("end_id"), list):
@@ -158,8 +149,6 @@ class T5Config:
                 raise ValueError(f"feed_forward_proj={name!r} is no activation")
             known |= {"gated": bool(gate), "activation": "gelu_new" if gate and activation == "gelu" else activation}
             return cls(**known)
-        except (ValueError, TypeError, AttributeError, IndexError) as error:  # the last three: another kind of value
-            raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
 
     def to_hugging_face(self, architecture: str = "T5ForConditionalGeneration") -> dict:
         """The contents of a config.json that `transformers` opens as the class `architecture`."""

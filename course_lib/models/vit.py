@@ -7,9 +7,8 @@ from course_lib.checkpoints.folders import find_checkpoint as find
 from course_lib.checkpoints.names import Joined, Renames
 from course_lib.checkpoints.pretrained import Family
 from course_lib.checks import check_choice, check_heads
-from course_lib.errors import UnsupportedConfigError
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
-from course_lib.models.config_json import class_names, read_classes, write_classes
+from course_lib.models.config_json import class_names, known_fields, read_classes, usable, write_classes
 from course_lib.models.fields import (
     check_class_names,
     check_dropouts,
@@ -120,18 +119,12 @@ class ViTConfig:
         ------
         UnsupportedConfigError : not a ViT, or a setting that ours does not compute.
         """
-        if settings.get("model_type") != "vit":
-            raise UnsupportedConfigError(
-                f"this config.json has model_type={settings.get('model_type')!r}; the course's ViT computes 'vit' only"
-            )
-        known = {ours: settings[theirs] for ours, theirs in _KEYS.items() if settings.get(theirs) is not None}
+        known = known_fields(settings, "ViT", _KEYS, {"model_type": "vit"})
         patch = known.get("patch_size")
         if isinstance(patch, list) and len(set(patch)) == 1:
             known["patch_size"] = patch[0]
-        try:
+        with usable():
             return cls(**known, **read_classes(settings))
-        except (ValueError, TypeError, AttributeError) as error:  # the last two: another kind of value
-            raise UnsupportedConfigError(f"this config.json cannot be used: {error}") from error
 
     def to_hugging_face(self, architecture: str = "ViTForImageClassification") -> dict:
         """The contents of a config.json that `transformers` opens as the class `architecture`."""
