@@ -16,7 +16,7 @@ _SIZES = (
     "vocab_size", "d_model", "n_layers", "d_ff", "max_len", "n_segments", "d_embedding", "n_groups",
     "source_vocab", "target_vocab", "d_hidden", "cell", "score", "order",
     "n_decoder_layers", "d_head", "n_buckets", "gated",
-    "image_size", "patch_size", "n_channels", "qkv_bias",
+    "image_size", "patch_size", "n_channels", "qkv_bias", "d_state", "d_action",
 )  # fmt: skip
 
 

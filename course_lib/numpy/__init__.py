@@ -27,6 +27,7 @@ from course_lib.numpy.models.bert_heads import (
     BertForTokenClassification,
 )
 from course_lib.numpy.models.cnn import CNN
+from course_lib.numpy.models.decision import DecisionTransformer
 from course_lib.numpy.models.distilbert import (
     DistilBertForMaskedLM,
     DistilBertForQuestionAnswering,
@@ -73,6 +74,7 @@ __all__ = [
     "BertForTokenClassification",
     "BertModel",
     "CNN",
+    "DecisionTransformer",
     "Decoder",
     "DecoderLayer",
     "DistilBertForMaskedLM",

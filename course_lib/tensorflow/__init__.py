@@ -47,6 +47,7 @@ from course_lib.tensorflow.models.bert_heads import (
     BertForTokenClassification,
 )
 from course_lib.tensorflow.models.cnn import CNN
+from course_lib.tensorflow.models.decision import DecisionTransformer
 from course_lib.tensorflow.models.distilbert import (
     DistilBertForMaskedLM,
     DistilBertForQuestionAnswering,
@@ -93,6 +94,7 @@ __all__ = [
     "BertForTokenClassification",
     "BertModel",
     "CNN",
+    "DecisionTransformer",
     "Decoder",
     "DecoderLayer",
     "DistilBertForMaskedLM",

@@ -12,9 +12,10 @@ class Fittable:
     """Mix-in of the models: they take what Keras's loop hands a model, and give it their logits.
 
     The inputs are those of the call, by name or in order: `fit({"ids": ids, "segments": segments}, labels)`,
-    `fit((source_ids, target_ids), labels)`, `fit(ids, labels)`. The loss and the metrics see the logits, and
-    `predict` returns them (a model without logits: a dict of its outputs). `export` writes what `predict` does. Logits
-    of several kinds, as of `BertForPreTraining`, are a dict by their names, and so are their losses and labels.
+    `fit((source_ids, target_ids), labels)`, `fit(ids, labels)`. The loss and the metrics see the logits, of a
+    `DecisionTransformer` the actions, and `predict` returns them (a model without: a dict of its outputs). `export`
+    writes what `predict` does. Logits of several kinds, as of `BertForPreTraining`, are a dict by their names, and so
+    are their losses and labels.
 
     A model that takes a mask hides the padding, `config.pad_id`, in all of these when none is given. A mask of two
     axes is one of the batch and its tokens there, (B, T), and one of three has a row for each query, (B, T, S), as
@@ -128,9 +129,10 @@ def _of_four_axes(mask):
 
 
 def _logits(outputs):
-    """The logits of a model's outputs; those of several kinds by their names; None for a model without."""
-    if hasattr(outputs, "logits"):
-        return outputs.logits
+    """The logits of a model's outputs, or actions; those of several kinds by their names; None for a model without."""
+    for name in ("logits", "actions"):
+        if hasattr(outputs, name):
+            return getattr(outputs, name)
     named = outputs._asdict() if hasattr(outputs, "_asdict") else {}
     return {name: x for name, x in named.items() if name.endswith("_logits")} or None
 

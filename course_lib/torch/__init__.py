@@ -39,6 +39,7 @@ from course_lib.torch.models.bert_heads import (
     BertForTokenClassification,
 )
 from course_lib.torch.models.cnn import CNN
+from course_lib.torch.models.decision import DecisionTransformer
 from course_lib.torch.models.distilbert import (
     DistilBertForMaskedLM,
     DistilBertForQuestionAnswering,
@@ -88,6 +89,7 @@ __all__ = [
     "BertForTokenClassification",
     "BertModel",
     "CNN",
+    "DecisionTransformer",
     "Decoder",
     "DecoderLayer",
     "DistilBertForMaskedLM",

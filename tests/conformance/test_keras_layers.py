@@ -16,6 +16,7 @@ from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig
 from course_lib.models.cnn import CNNConfig
+from course_lib.models.decision import DecisionConfig
 from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
@@ -65,6 +66,7 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "BertForTokenClassification": ((BERT, lib.fused_attention), (IDS, MASK)),
     "BertModel": ((BERT, lib.fused_attention, False), (IDS, MASK)),
     "CNN": ((CNNConfig((6, 9), 2, (4, 5), 1, 3),), (IMAGES,)),
+    "DecisionTransformer": ((DecisionConfig(6, 6, 6, 1, 3, 8, 13), lib.fused_attention), (X, WIDE, X[..., :1], IDS)),
     "Decoder": ((1, BLOCK, lib.rotary(lib.attention, 7.0), False), (X,)),
     "DecoderLayer": ((BLOCK, lib.fused_attention), (X, WIDE)),
     "DotScore": ((6, 6), (X, WIDE)),

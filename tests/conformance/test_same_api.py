@@ -17,6 +17,7 @@ MODULES = [
     "alignment", "attention", "positions", "losses", "encoder", "decoder", "rnn", "state",
     "models.transformer", "models.bert", "models.bert_heads", "models.seq2seq",
     "models.roberta", "models.distilbert", "models.albert", "models.gpt", "models.t5", "models.vit", "models.cnn",
+    "models.decision",
     "efficient.blockwise", "efficient.windowed", "efficient.linear",
 ]  # fmt: skip
 METHODS = [

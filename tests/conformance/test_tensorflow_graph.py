@@ -48,7 +48,8 @@ def test_a_compiled_model_of_any_batch_and_length_equals_the_eager_one(attention
 MODULES = ["checks", "masks", *(f"tensorflow.{name}" for name in (
     "alignment", "attention", "decoder", "fitting", "layers", "losses", "masks", "positions", "rnn",
     "decoding", "efficient.blockwise", "efficient.linear", "efficient.windowed", "encoder",
-    "models.bert", "models.bert_heads", "models.cnn", "models.seq2seq", "models.transformer", "models.vit",
+    "models.bert", "models.bert_heads", "models.cnn", "models.decision", "models.seq2seq", "models.transformer",
+    "models.vit",
 ))]  # fmt: skip
 
 

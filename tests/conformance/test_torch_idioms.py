@@ -27,6 +27,7 @@ from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import BlockConfig, EncoderOutput
 from course_lib.models.cnn import CNNConfig
+from course_lib.models.decision import DecisionConfig
 from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
@@ -42,7 +43,7 @@ from tests.support.random_models import PUBLIC
 BLOCK = BlockConfig(6, 3, 8)
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
 CLASSES |= {"roberta": "RobertaForSequenceClassification", "distilbert": "DistilBertForSequenceClassification"}
-CLASSES |= {"albert": "AlbertForSequenceClassification", "gpt": "GPT", "t5": "T5"}
+CLASSES |= {"albert": "AlbertForSequenceClassification", "gpt": "GPT", "t5": "T5", "decision": "DecisionTransformer"}
 ANY = torch.export.Dim.DYNAMIC
 SEQ2SEQ = Seq2SeqConfig(9, 11, d_model=5, d_hidden=6, pad_id=4)
 TRANSLATOR = TransformerConfig(9, 11, d_model=8, n_layers=2, n_heads=2, d_ff=12, max_len=9, pre_norm=True, pad_id=4)
@@ -199,6 +200,7 @@ def parts():
         "BertForTokenClassification": ((config,), (SOURCE,)),
         "BertModel": ((config,), (SOURCE,)),
         "CNN": ((CNNConfig((6, 9), 2, (4, 5)),), (torch.randn(3, 2, 6, 9),)),
+        "DecisionTransformer": ((DecisionConfig(6, 6, 6, 1, 3, 8, 9),), (x, x, x[..., :1], torch.arange(4).tile(2, 1))),
         "Decoder": ((1, BLOCK), (x, x)),
         "DecoderLayer": ((BLOCK,), (x, x)),
         "DotScore": ((6, 6), (x, x)),
@@ -407,6 +409,9 @@ def test_a_padded_batch_is_its_rows_one_by_one(random_case):
         if random_case.kind == "encoder":
             real = alone["mask"][0, 0, 0]
             alone = {"x": alone["x"][:, real]}
+        elif random_case.kind == "decision":
+            real = alone.pop("real")[0]
+            alone = {name: value[:, real] for name, value in alone.items()}
         else:
             pad_id = model.config.pad_id
             lengths = {name: int((ids != pad_id).sum()) for name, ids in alone.items() if name.endswith("ids")}
@@ -445,7 +450,7 @@ def test_ids_may_be_arrays_and_lists(random_case, kind):
     if random_case.kind == "encoder":
         return
     model, arrays = build(random_case), random_case.inputs
-    plain = {name: value if name == "mask" else kind(value) for name, value in arrays.items()}
+    plain = {name: kind(value) if value.dtype.kind == "i" else value for name, value in arrays.items()}
     same(output(model, plain), output(model, inputs(random_case)))
 
 

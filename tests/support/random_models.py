@@ -1,4 +1,4 @@
-"""Random encoders, Transformers, GPTs, T5s, BERTs and others of its family, with inputs that a user would give them.
+"""Random encoders, Transformers, GPTs, T5s, BERTs and others, with inputs that a user would give them.
 
 Padding ids are not zero, lengths differ within a batch, sizes are odd where they may be: what a test written beside
 its code forgets. The same seed gives the same cases in every framework. `--configurations N` of pytest says how many
@@ -13,6 +13,7 @@ import numpy as np
 from course_lib.models.albert import AlbertConfig
 from course_lib.models.bert import BertConfig
 from course_lib.models.blocks import ACTIVATIONS, BlockConfig
+from course_lib.models.decision import DecisionConfig
 from course_lib.models.distilbert import DistilBertConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
@@ -20,8 +21,9 @@ from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
 
 FAMILY = ("roberta", "distilbert", "albert")
-KINDS = ("encoder", "transformer", "bert", *FAMILY, "gpt", "t5")
-PUBLIC = ("bert", *FAMILY, "gpt", "t5")  # those that open folders of `transformers` and save such
+RELATED = (*FAMILY, "gpt", "t5", "decision")  # that share nearly all with another
+KINDS = ("encoder", "transformer", "bert", *RELATED)
+PUBLIC = ("bert", *RELATED)  # those that open folders of `transformers` and save such
 
 
 class Case(NamedTuple):
@@ -40,7 +42,7 @@ def cases(n: int, kinds=KINDS) -> list[Case]:
     """The first n cases of each kind; half as many of those that share nearly all with another."""
     found = []
     for kind in kinds:
-        for number in range((n + 1) // 2 if kind in (*FAMILY, "gpt", "t5") else n):
+        for number in range((n + 1) // 2 if kind in RELATED else n):
             found.append(MAKERS[kind](number, np.random.default_rng([20170612, number])))
     return found
 
@@ -150,5 +152,18 @@ def _t5(number, rng):
     return Case("t5", number, {"config": config}, ids)
 
 
+def _decision(number, rng):
+    sizes = _sizes(rng) | {"activation": ACTIVATIONS[(number + 1) % len(ACTIVATIONS)]}
+    d_state, d_action = int(rng.integers(1, 6)), int(rng.integers(1, 6))
+    config = DecisionConfig(d_state, d_action, **sizes, max_len=24, action_tanh=number % 2 == 1, init_std=0.3)
+    n_rows, length = int(rng.integers(1, 5)), int(rng.integers(2, 12))
+    inputs = {name: rng.normal(size=(n_rows, length, n)) for name, n in zip(STEPS, (d_state, d_action, 1), strict=True)}
+    inputs["times"] = rng.integers(0, 24 - length, size=(n_rows, 1)) + np.arange(length)
+    inputs["real"] = np.arange(length) < np.array([length, *rng.integers(1, length + 1, size=n_rows - 1)])[:, None]
+    return Case("decision", number, {"config": config}, inputs)
+
+
+STEPS = ("states", "actions", "returns")
 MAKERS = {"encoder": _encoder, "transformer": _transformer, "bert": _bert, "gpt": _gpt, "t5": _t5}
+MAKERS["decision"] = _decision
 MAKERS |= {kind: partial(_of_family, kind) for kind in FAMILY}

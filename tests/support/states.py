@@ -185,6 +185,16 @@ def vit(config):
     return shapes | linear("classifier", config.d_model, config.n_classes)
 
 
+def decision(config):
+    d_model = config.d_model
+    shapes = linear("embed_return", 1, d_model) | linear("embed_state", config.d_state, d_model)
+    shapes |= linear("embed_action", config.d_action, d_model)
+    shapes |= {"time.weight": (config.max_len, d_model), "shift": (d_model,)} | norm("norm", d_model)
+    shapes |= decoder(config.n_layers, d_model, config.d_ff, True, "decoder.", cross_attention=False)
+    shapes |= linear("predict_action", d_model, config.d_action) | linear("predict_state", d_model, config.d_state)
+    return shapes | linear("predict_return", d_model, 1)
+
+
 def cnn(config):
     shapes, d_in = {}, config.n_channels
     for n, d_out in enumerate(width for width in config.widths for _ in range(config.depth)):

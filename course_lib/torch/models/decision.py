@@ -1,0 +1,104 @@
+"""The Decision Transformer (Chen et al. 2021, section 3): what to do next, as a GPT that reads returns and states."""
+
+import torch
+from torch import nn
+
+from course_lib.checks import check_tokens
+from course_lib.models.decision import DECISION, DecisionConfig, DecisionOutput, check_config, check_steps
+from course_lib.torch.attention import attention
+from course_lib.torch.checkpoint import Checkpoint
+from course_lib.torch.decoder import Decoder
+from course_lib.torch.layers import checked_ids, tensor_of
+from course_lib.torch.models.bert import initialise
+
+
+class DecisionTransformer(Checkpoint, nn.Module):
+    """Three tokens a step, (return, state, action), with the step's time, read by the decoder of a GPT.
+
+    The return of a step is the sum of the rewards from there to the episode's end; at the state's token stands the
+    prediction of the action. A step's tokens share the vector of its time; where a token stands among the three is told
+    by its linear layer alone, so there are no other positions.
+
+    Parameters
+    ----------
+    config : sizes
+    attention : the attention function, `attention` or `fused_attention`
+    """
+
+    family, architecture = DECISION, "DecisionTransformerModel"
+
+    def __init__(self, config: DecisionConfig, attention=attention):
+        super().__init__()
+        self.config = check_config(config)
+        self.embed_return = nn.Linear(1, config.d_model)
+        self.embed_state = nn.Linear(config.d_state, config.d_model)
+        self.embed_action = nn.Linear(config.d_action, config.d_model)
+        self.time = nn.Embedding(config.max_len, config.d_model)
+        self.norm = nn.LayerNorm(config.d_model)
+        self.shift = nn.Parameter(config.init_std * torch.randn(config.d_model))
+        self.dropout = nn.Dropout(config.embedding_dropout)
+        self.decoder = Decoder(config.n_layers, config.block, attention, cross_attention=False)
+        self.predict_action = nn.Linear(config.d_model, config.d_action)
+        self.predict_state = nn.Linear(config.d_model, config.d_state)
+        self.predict_return = nn.Linear(config.d_model, 1)
+        initialise(self, config.init_std)
+        for layer in self.decoder.layers:
+            for linear in (layer.self_attention.out_proj, layer.feed_forward.linear2):
+                nn.init.normal_(linear.weight, std=config.init_std * config.residual_scale)
+
+    def forward(self, states, actions, returns, times, real=None, return_layers=False):
+        """Predict the action of each step from its return, its state and the steps before.
+
+        The paper trains the actions alone; states and returns of the next step are predicted besides, as in
+        `transformers`. The last action has no influence on the actions: where it is yet to be chosen, give zeros.
+
+        Parameters
+        ----------
+        states : shape (B, T, d_state)
+        actions : shape (B, T, d_action)
+        returns : the returns-to-go, shape (B, T, 1)
+        times : the number of each step in its episode, integers, shape (B, T)
+        real : boolean, shape (B, T), False at padding, which no step attends to; None: all are
+        return_layers : also return every layer's hidden states and attention weights
+
+        Returns
+        -------
+        DecisionOutput : actions (B, T, d_action), states (B, T, d_state), returns (B, T, 1); hidden and weights, None
+            unless return_layers.
+
+        Raises
+        ------
+        ValueError : wrong shapes, times outside 0 ... max_len - 1 (on a CPU and outside a compiled graph; elsewhere
+            nobody looks).
+        TypeError : times that are not integers, a `real` that is not boolean, other numbers than floating point.
+        """
+        x = self.embed(states, actions, returns, times)
+        decoded = self.decoder(x, None, _mask(real, x), None, return_layers, causal=True)
+        steps = decoded.last_hidden.unflatten(1, (-1, 3))  # (B, T, 3, d_model)
+        predicted = self.predict_action(steps[:, :, 1])
+        return DecisionOutput(
+            predicted.tanh() if self.config.action_tanh else predicted,
+            self.predict_state(steps[:, :, 2]),
+            self.predict_return(steps[:, :, 2]),
+            decoded.hidden,
+            decoded.self_weights,
+        )
+
+    def embed(self, states, actions, returns, times):
+        """The tokens of all steps, normalised, and dropout: shapes as for the call -> (B, 3T, d_model)."""
+        states, actions, returns = (tensor_of(x, self.shift.device) for x in (states, actions, returns))
+        times = checked_ids("times", times, self.config.max_len, device=self.shift.device)
+        check_steps(self.config, states, actions, returns, times)
+        states, actions, returns = (x.to(self.shift.dtype) for x in (states, actions, returns))
+        tokens = [self.embed_return(returns), self.embed_state(states), self.embed_action(actions)]
+        x = torch.stack(tokens, dim=2) + self.time(times)[:, :, None]  # (B, T, 3, d_model)
+        return self.dropout(self.norm(x).flatten(1, 2) + self.shift)
+
+
+def _mask(real, tokens):
+    """Which of the tokens (B, 3T, d_model) no query may attend to: boolean (B, T) -> (B, 1, 1, 3T)."""
+    if real is None:
+        return None
+    real = tensor_of(real, tokens.device)
+    check_tokens("real", real.shape, real.dtype, (tokens.shape[0], tokens.shape[1] // 3))
+    return real.repeat_interleave(3, dim=1)[:, None, None, :]
