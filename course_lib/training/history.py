@@ -10,8 +10,8 @@ class Evaluation(NamedTuple):
     """How well a model predicts held-out labels: target tokens given the true ones before, classes, blanks, ..."""
 
     n_tokens: int  # or texts, or whatever has a label
-    nll: float  # mean negative log-likelihood of a label, in nats; of tokens, exp of it is the perplexity
-    accuracy: float  # fraction of the labels whose most probable prediction is right
+    nll: float  # mean negative log-likelihood of a label, in nats, whose exp is the perplexity; of numbers their loss
+    accuracy: float  # fraction of the labels whose most probable prediction is right; NaN of numbers
 
     @classmethod
     def from_counts(cls, counts, counted: str = "target token") -> Self:

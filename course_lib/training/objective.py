@@ -23,10 +23,10 @@ class Part(NamedTuple):
     """A part of a loss, a mean over `n` predictions; all are tensors of one framework."""
 
     loss: Any  # what is minimised
-    nll: Any  # the mean negative log-likelihood of the labels, in nats: the loss without smoothing and the like
+    nll: Any  # the mean negative log-likelihood of the labels, in nats: the loss without smoothing; of numbers the loss
     n: Any
-    logits: Any  # (..., C)
-    labels: Any  # (...), IGNORED where none counts
+    logits: Any  # (..., C); None where numbers are predicted
+    labels: Any  # (...), IGNORED where none counts; None where numbers are predicted, of which none is right or wrong
 
 
 def no_padding(model) -> None:

@@ -21,7 +21,9 @@ from course_lib.batches.images import ImageBatch
 from course_lib.batches.masked import MaskedBatch, PretrainingBatch
 from course_lib.batches.spans import SpanBatch
 from course_lib.batches.texts import IGNORED, TextBatch, TokenBatch
-from course_lib.checks import check_ids
+from course_lib.batches.trajectories import TrajectoryBatch
+from course_lib.checks import check_ids, check_tokens
+from course_lib.models.decision import check_steps
 from course_lib.models.images import check_images
 from course_lib.training.arguments import (
     check_problem,
@@ -56,6 +58,10 @@ SPANS = Fields.of(SpanBatch, "(B, T)", "(B, T)", "(B,)", "(B,)")
 PRETRAINING = Fields.of(PretrainingBatch, "(B, T)", "(B, T)", "(B, T)", "(B,)")
 CONTRASTIVE = Fields.of(ContrastiveBatch, "(B, T)", "(B, S)")
 IMAGES = Fields.of(ImageBatch, "(B, C, height, width)", "(B,)")
+TRAJECTORIES = Fields.of(TrajectoryBatch, "(B, T, d_state)", "(B, T, d_action)", "(B, T, 1)", "(B, T)", "(B, T)")
+CHOICES = TRAJECTORIES._replace(axes=TRAJECTORIES.axes | {"actions": "(B, T)"})
+NO_INTEGERS = ("images", "states", "actions", "returns", "real")  # what is checked by its own rules
+OPTIONAL = ("segments", "real")
 
 
 def padding_of(model) -> int | None:
@@ -158,6 +164,45 @@ def images(model, name: str, batch) -> Update:
     return Update(arrays | {"images": pixels.astype(np.float32, copy=False)}, (_count(arrays["labels"]),))
 
 
+def trajectories(model, name: str, batch) -> Update:
+    """TrajectoryBatch -> states, actions, returns (B, T, ...), times, real (B, T), and labels (B, T) of actions as ids.
+
+    Ids go into the model as vectors with a 1 at their place; the label of padding is IGNORED.
+    """
+    config = getattr(getattr(model, "_orig_mod", model), "config", None)
+    if not hasattr(config, "d_action"):
+        raise TypeError(f"a {type(model).__name__} reads no trajectories: its config has no d_state and no d_action")
+    if type(batch) in (tuple, list) and len(batch) == len(TrajectoryBatch._fields):
+        batch = TrajectoryBatch(*batch)
+    are_ids = np.ndim(getattr(batch, "actions", None)) == 2
+    arrays = _fields(name, batch, CHOICES if are_ids else TRAJECTORIES)
+    real = np.ones(arrays["times"].shape, bool) if arrays["real"] is None else arrays["real"]
+    check_tokens(f"the real of {name}", real.shape, real.dtype, arrays["times"].shape)
+    arrays |= {"real": real}
+    _check_range(f"the times of {name}", arrays["times"], config.max_len)
+    if are_ids:
+        arrays |= _choices(config, name, arrays["actions"], real)
+    check_steps(config, *(arrays[key] for key in ("states", "actions", "returns", "times")), of=f" of {name}")
+    numbers = {key: arrays[key].astype(np.float32, copy=False) for key in ("states", "actions", "returns")}
+    return Update(arrays | numbers, (int(real.sum()),))
+
+
+def _choices(config, name, ids, real) -> dict:
+    """Actions that are ids (B, T) as vectors for the model, and as labels."""
+    if ids.dtype.kind not in "iu":
+        raise TypeError(
+            f"the actions of {name} are numbers (B, T): as ids, one of d_action={config.d_action} each, they must be "
+            "integers, and other actions have the shape (B, T, d_action)"
+        )
+    if config.action_tanh:
+        raise ValueError(
+            f"the actions of {name} are ids, whose logits a tanh would bound: build the model with action_tanh=False"
+        )
+    labels = np.where(real, ids, IGNORED)
+    _check_labels(f"the actions of {name}", labels, config.d_action)
+    return {"labels": labels, "actions": np.eye(config.d_action, dtype=np.float32)[np.where(real, ids, 0)]}
+
+
 def _texts(model, name, batch, fields) -> dict:
     """The arrays of a batch whose ids go into a model, and the segments into one that tells them apart."""
     check_reads_texts(model)
@@ -171,7 +216,7 @@ def _texts(model, name, batch, fields) -> dict:
 
 
 def _fields(name, batch, fields: Fields) -> dict:
-    """The arrays of a batch by their names, int64, of one shape where axes are the same; None only for segments."""
+    """The arrays of a batch by their names, int64, of one shape where axes are the same; None where OPTIONAL."""
     if all(hasattr(batch, key) for key in fields.axes):
         found = {key: getattr(batch, key) for key in fields.axes}
     elif isinstance(batch, tuple | list) and not hasattr(batch, "_fields") and len(batch) == len(fields.axes):
@@ -180,13 +225,13 @@ def _fields(name, batch, fields: Fields) -> dict:
         raise TypeError(f"{name} must be a {fields.kind}({', '.join(fields.axes)}); got {type(batch).__name__}")
     shapes = {}
     for key, value in found.items():
-        if value is None and key == "segments":
+        if value is None and key in OPTIONAL:
             continue
         which, axes = f"the {key} of {name}", fields.axes[key]
         if not hasattr(value, "shape") or not hasattr(value, "dtype"):
             raise TypeError(f"{which} must be an array {axes}, got {type(value).__name__}")
         found[key] = value = _array(value)
-        check_ids(which, value.shape, value.dtype.kind in "iu" or key == "images", 0, 0, 1, axes)
+        check_ids(which, value.shape, value.dtype.kind in "iu" or key in NO_INTEGERS, 0, 0, 1, axes)
         if value.shape[0] == 0 or value.shape[-1] == 0:
             raise ValueError(f"{which} has no sequence, or none with a token: its shape is {value.shape}")
         for axis, length in zip(axes.strip("(,)").split(", "), value.shape, strict=True):

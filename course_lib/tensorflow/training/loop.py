@@ -256,7 +256,10 @@ def make_measure(model, objective: Objective):
     def measure(arrays):
         rows = []
         for part in objective.losses(model, training=False, **arrays):
-            right = tf.math.count_nonzero((tf.argmax(part.logits, -1) == part.labels) & (part.labels != IGNORED))
+            if part.labels is None:
+                right = tf.constant(float("nan"))
+            else:
+                right = tf.math.count_nonzero((tf.argmax(part.logits, -1) == part.labels) & (part.labels != IGNORED))
             n, right = tf.cast(part.n, tf.float64), tf.cast(right, tf.float64)
             rows.append(tf.stack([n, tf.cast(part.nll, tf.float64) * n, right]))
         return tf.stack(rows)

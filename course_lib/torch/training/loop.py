@@ -208,7 +208,10 @@ def measure(parts):
     """For each of P parts (labels, summed nll, right predictions), float64 (P, 3)."""
     rows = []
     for part in parts:
-        right = ((part.logits.argmax(-1) == part.labels) & (part.labels != IGNORED)).sum()
+        if part.labels is None:
+            right = torch.full_like(part.nll, torch.nan)
+        else:
+            right = ((part.logits.argmax(-1) == part.labels) & (part.labels != IGNORED)).sum()
         rows.append(torch.stack([part.n, part.nll.double() * part.n, right]))
     return torch.stack(rows)
 
