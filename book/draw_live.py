@@ -1,12 +1,14 @@
 """Draw what a live figure shows before it lives: python book/draw_live.py writes notebooks/live/NAME.svg for each.
 
-The numbers are those of the course's own models, computed here. The book brings the drawing to life where a page shows
+The numbers are those of the course's own models, computed here; the figures that need no model are in `draw_plain.py`.
+The book brings the drawing to life where a page shows
 it by `![...](live/NAME.svg)` or by the directive `{live-figure} NAME` (`book/_ext/live_figures.py`); on paper, in
 JupyterLab and without JavaScript it stays as it is. What the page needs to begin with stands in the drawing's element:
 its text, and of a head its layer and number.
 """
 
 import re
+import sys
 from html import escape
 from pathlib import Path
 
@@ -15,6 +17,9 @@ import numpy as np
 from course_lib.lecture.drawing import Diagram
 from course_lib.numpy import BertForMaskedLM, load_translator, softmax
 from course_lib.text.wordpiece import WordPiece
+
+sys.path.insert(0, str(Path(__file__).parent))
+import draw_plain
 
 FOLDER = Path(__file__).parents[1] / "notebooks" / "live"
 TEXTS = {
@@ -125,12 +130,13 @@ def blank() -> Diagram:
     return d
 
 
-DRAWN = {"translator": translator, "heads": heads, "blank": blank}
+DRAWN = {"translator": translator, "heads": heads, "blank": blank, **draw_plain.DRAWN}
 
 
 def svg(name: str) -> str:
     """The drawing with what the page needs to begin with."""
-    data = {"text": TEXTS[name]} | ({"layer": LAYER, "head": HEAD} if name == "heads" else {})
+    data = {"text": TEXTS[name]} if name in TEXTS else {}
+    data |= {"layer": LAYER, "head": HEAD} if name == "heads" else {}
     attributes = " ".join(f'data-{key}="{escape(str(value))}"' for key, value in data.items())
     return DRAWN[name]().svg().replace("<svg ", f"<svg {attributes} ", 1)
 

@@ -1,11 +1,12 @@
-"""Sphinx extension: figures in which the course's own models run, in the reader's page.
+"""Sphinx extension: figures that answer, in the reader's page; in some of them the course's own models run.
 
 ``{live-figure} NAME`` in a page, or ``![...](live/NAME.svg)`` in a lecture, shows a drawing of ``book/draw_live.py``.
-With JavaScript it comes to life (``book/_static/live``): the reader types, and a model answers. The build writes
-the models' weights (``book/pack_weights.py``) beside the scripts, unless they stand there; a page loads them when a
-reader first touches a figure.
+With JavaScript it comes to life (``book/_static/live``): the reader types or drags, and the formula or a model answers.
+The build writes the models' weights (``book/pack_weights.py``) beside the scripts, unless they stand there; a page
+loads them when a reader first touches a figure that asks one. A page has the scripts of its own figures and no others.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -18,7 +19,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import pack_weights
 
 CHECKPOINT = {"translator": "translator-es-en", "heads": "bert-en", "blank": "bert-en"}
-"""The checkpoint that each figure asks, by the figure's name."""
+"""The checkpoint that a figure asks, by the figure's name."""
+
+PLAIN = ("scale",)
+"""The figures that need no model: what they compute is a formula."""
 
 LEARNED_FROM = {
     "translator-es-en": "sentences of Tatoeba, CC BY 2.0 FR",
@@ -27,19 +31,19 @@ LEARNED_FROM = {
 """What a checkpoint learned from, and its licence; that of the weights is in `pack_weights.LICENCES`."""
 LICENCES_PAGE = "book/data-and-licences"
 
-SCRIPTS = ("live", "figures/parts", "figures/translator", "figures/heads", "figures/blank", "figures/start")
+NAMES = (*CHECKPOINT, *PLAIN)
 STILLS = "notebooks/live"
 
 
 class LiveFigure(SphinxDirective):
-    """``{live-figure} NAME``, with one of the names of `CHECKPOINT`."""
+    """``{live-figure} NAME``, with one of `NAMES`."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
-        if name not in CHECKPOINT:
-            raise self.error(f"There is no live figure {name!r}; choose {', '.join(CHECKPOINT)}.")
+        if name not in NAMES:
+            raise self.error(f"There is no live figure {name!r}; choose {', '.join(NAMES)}.")
         return [nodes.image(uri=f"/{STILLS}/{name}.svg", alt=f"The live figure {name}, as it begins.")]
 
 
@@ -52,23 +56,26 @@ class BringToLife(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         for image in list(self.document.findall(nodes.image)):
             file = Path(self.env.srcdir, image["uri"])
-            if file.parent.name == "live" and file.stem in CHECKPOINT and file.is_file():
-                size = (weights_of(self.app) / f"{CHECKPOINT[file.stem]}.js").stat().st_size
+            name = file.stem
+            if file.parent.name == "live" and name in NAMES and file.is_file():
+                size = 0 if name in PLAIN else (weights_of(self.app) / f"{CHECKPOINT[name]}.js").stat().st_size
                 page = self.app.builder.get_relative_uri(self.env.docname, LICENCES_PAGE)
-                html = element(file.stem, file.read_text(encoding="utf-8"), size, page)
+                html = element(name, file.read_text(encoding="utf-8"), size, page)
                 image.replace_self(nodes.raw("", html, format="html"))
 
 
 def element(name: str, drawing: str, size: int, licences: str) -> str:
-    """A live figure as HTML, before it lives: the drawing, the licence, and what the scripts need to know.
+    """A live figure as HTML, before it lives: the drawing, and of its model the licence and what the scripts must know.
 
     Parameters
     ----------
-    name : one of `CHECKPOINT`
+    name : one of `NAMES`
     drawing : the SVG
-    size : of the file of weights, in bytes
+    size : of the file of weights, in bytes; of no account where there is no model
     licences : the address of the page on licences
     """
+    if name in PLAIN:
+        return f'<div class="live-figure" data-live="{name}">{drawing}</div>'
     checkpoint = CHECKPOINT[name]
     licence = (
         f'<p class="live-licence">Weights: {pack_weights.LICENCES[checkpoint]}; they learned from '
@@ -77,6 +84,14 @@ def element(name: str, drawing: str, size: int, licences: str) -> str:
     facts = {"live": name, "checkpoint": checkpoint, "megabytes": f"{size / 1e6:.1f}"}
     attributes = " ".join(f'data-{key}="{value}"' for key, value in facts.items())
     return f'<div class="live-figure" {attributes}>{drawing}{licence}</div>'
+
+
+def scripts(names: list[str]) -> list[str]:
+    """The scripts of a page with these figures, in the order in which they are loaded."""
+    shared = ["live", "figures/controls"]
+    shared += ["figures/parts"] if set(names) & set(CHECKPOINT) else []
+    shared += ["figures/numbers"] if set(names) & set(PLAIN) else []
+    return [*shared, *(f"figures/{name}" for name in dict.fromkeys(names)), "figures/start"]
 
 
 def weights_of(app: Sphinx) -> Path:
@@ -91,9 +106,11 @@ def write_weights(app: Sphinx) -> None:
 
 def add_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:
     """The scripts and the style of live figures, on pages that have one."""
-    if 'class="live-figure"' in context.get("body", ""):
+    names = re.findall(r'<div class="live-figure" data-live="([\w-]+)"', context.get("body", ""))
+    if names:
         app.add_css_file("live/live.css")
-        for name in SCRIPTS:
+        app.add_css_file("live/controls.css")
+        for name in scripts(names):
             app.add_js_file(f"live/{name}.js", defer="defer")
 
 

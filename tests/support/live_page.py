@@ -17,21 +17,24 @@ import pack_weights
 
 STATIC = EXTENSIONS.parent / "_static"
 FIGURES = tuple(live_figures.CHECKPOINT)
+PLAIN = live_figures.PLAIN
 
 
 def write_page(folder: Path, figures=FIGURES) -> Path:
-    """Write index.html and what it loads into a folder, weights included; return its path."""
+    """Write index.html and what it loads into a folder, with the weights if a figure asks them; return its path."""
     static = folder / "_static"
     shutil.copytree(STATIC / "live", static / "live")
     shutil.copy(STATIC / "custom.css", static)
-    sizes = {path.stem: path.stat().st_size for path in pack_weights.write(static / "live" / "weights")}
+    asked = set(figures) - set(PLAIN)
+    packed = pack_weights.write(static / "live" / "weights") if asked else []
+    sizes = {path.stem: path.stat().st_size for path in packed}
     drawings = {name: (draw_live.FOLDER / f"{name}.svg").read_text(encoding="utf-8") for name in figures}
     shown = [
-        live_figures.element(name, drawing, sizes[live_figures.CHECKPOINT[name]], "data-and-licences.html")
+        live_figures.element(name, drawing, sizes.get(live_figures.CHECKPOINT.get(name), 0), "data-and-licences.html")
         for name, drawing in drawings.items()
     ]
-    head = [f'<script src="_static/live/{name}.js" defer></script>' for name in live_figures.SCRIPTS]
-    head += [f'<link rel="stylesheet" href="_static/{name}.css">' for name in ("custom", "live/live")]
+    head = [f'<script src="_static/live/{name}.js" defer></script>' for name in live_figures.scripts(figures)]
+    head += [f'<link rel="stylesheet" href="_static/{name}.css">' for name in ("custom", "live/live", "live/controls")]
     html = ["<!doctype html>", '<html lang="en" data-theme="light">', '<head><meta charset="utf-8">']
     html += ["<title>Live figures</title>", '<link rel="icon" href="data:,">', *head, "</head>"]
     html += ['<body class="bd-article">', *shown, "</body>", "</html>"]

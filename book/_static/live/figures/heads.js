@@ -1,7 +1,8 @@
 /* What each token of a sentence attends to, in every head of the small BERT. */
 
 live.define("figures/heads", (use) => {
-  const { element, labelled, select, shownPiece, quoted, mean, makeForm, looks, table, inWords } = use("figures/parts");
+  const { element, labelled, select } = use("figures/controls");
+  const { shownPiece, mean, named, makeForm, makeView, inWords } = use("figures/parts");
 
   function start(figure) {
     const still = figure.querySelector("svg").dataset;
@@ -13,8 +14,14 @@ live.define("figures/heads", (use) => {
         const found = await live.ask(figure.dataset.checkpoint, "attend", { text });
         return (say) => show(found, say);
       },
-      clear: () => result.replaceChildren(),
+      clear: () => {
+        result.replaceChildren();
+        view.clear();
+      },
     });
+    const view = makeView(result, ({ queries, keys, weights }, t) =>
+      `${named(queries, t)} looks most at ${inWords(weights[t], keys)}.`,
+    ); // prettier-ignore
     let [layerNow, headNow] = [Number(still.layer), Number(still.head)]; // as in the still, from one
 
     function show(found, say) {
@@ -23,24 +30,17 @@ live.define("figures/heads", (use) => {
       say(`${tokens.length} tokens.${note}`);
       const layer = select(found.weights.map((_, i) => `${i + 1}`), layerNow - 1);
       const head = select(["mean of all", ...found.weights[0].map((_, h) => `${h + 1}`)], headNow);
-      const said = element("p", { class: "live-said", "aria-live": "polite" });
-      const view = element("div");
-      let chosen = Math.floor(tokens.length / 2);
-      const draw = () => {
+      const box = element("div");
+      const draw = (chosen) => {
         [layerNow, headNow] = [Number(layer.value) + 1, Number(head.value)];
         const ofLayer = found.weights[layer.value];
         const weights = headNow === 0 ? mean(ofLayer) : ofLayer[headNow - 1];
         const all = { queries: tokens, keys: tokens, weights, lookers: "Token that looks", lookedAt: "Tokens it looks at" };
-        const words = (t) => {
-          chosen = t;
-          said.textContent = `${quoted(tokens[t])} looks most at ${inWords(weights[t], tokens)}.`;
-        };
-        const open = view.querySelector("details")?.open; // as the reader left it
-        view.replaceChildren(looks(all, chosen, words), said, table(all, open));
+        view.show(all, box, chosen);
       };
-      [layer, head].forEach((control) => control.addEventListener("change", draw));
-      draw();
-      result.replaceChildren(element("div", { class: "live-form" }, labelled("Layer", layer), labelled("Head", head)), view);
+      [layer, head].forEach((control) => control.addEventListener("change", () => draw()));
+      draw(Math.floor(tokens.length / 2));
+      result.replaceChildren(element("div", { class: "live-form" }, labelled("Layer", layer), labelled("Head", head)), box);
     }
   }
 

@@ -1,30 +1,7 @@
-/* What the live figures share: elements, a form that loads its model at the first touch, and who looks at what. */
+/* What the figures with a model share: a form that loads its model at the first touch, and who looks at what. */
 
-live.define("figures/parts", () => {
-  let numbered = 0; // so that every label has an id to name
-
-  /** element("p", {class: "note"}, "text", child) */
-  function element(tag, attributes = {}, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (value === true) made.setAttribute(name, "");
-      else if (value !== false && value != null) made.setAttribute(name, value);
-    }
-    made.append(...children);
-    return made;
-  }
-
-  /** A control under its label. */
-  function labelled(text, control, wide = false) {
-    control.id ||= `live-${numbered++}`;
-    return element("div", { class: wide ? "live-field live-wide" : "live-field" }, element("label", { for: control.id }, text), control);
-  }
-
-  function select(options, chosen = 0) {
-    const made = element("select");
-    options.forEach((text, value) => made.append(element("option", { value, selected: value === chosen }, text)));
-    return made;
-  }
+live.define("figures/parts", (use) => {
+  const { freshId, element, labelled, choice, sentence, quoted } = use("figures/controls");
 
   /** A token as a reader wants it: without the sign of a word's beginning, a piece inside of a word with a hyphen. */
   function shown(token) {
@@ -35,12 +12,6 @@ live.define("figures/parts", () => {
 
   /** The same where a word's beginning has no sign, as in WordPiece. */
   const shownPiece = (token) => (token.startsWith("##") ? `-${token.slice(2)}` : token);
-
-  /** A token in quotation marks within a sentence; what is written from right to left turns nothing around it. */
-  function quoted(token) {
-    const named = token.replace(/\p{C}/gu, (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
-    return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(named) ? `“\u2068${named}\u2069”` : `“${named}”`;
-  }
 
   /** Places of the n largest weights, the largest first. */
   function largest(weights, n) {
@@ -56,15 +27,15 @@ live.define("figures/parts", () => {
 
       The model is loaded when a reader first touches the form. `answer(text)` asks it, and returns a function that shows
       what it found and says so by the function that it is given. `fields` are further controls, in a row with the button;
-      `examples` texts that a click tries, `clear()` takes an answer away. What goes wrong is said in the status, which is read aloud. Returns
-      {result, run}: the place for answers, and what the button does. */
+      `examples` texts that a click tries, `clear()` takes an answer away. What goes wrong is said in the status, which is
+      read aloud. Returns {result, run}: the place for answers, and what the button does. */
   function makeForm(figure, { label, lang, button, fields = [], examples = [], answer, clear }) {
     const { checkpoint, megabytes } = figure.dataset;
     const drawing = figure.querySelector("svg");
     const result = element("div", { class: "live-result" }, drawing);
     const input = element("input", { type: "text", lang, autocomplete: "off", autocapitalize: "sentences", spellcheck: "false" });
     input.value = drawing.dataset.text;
-    const status = element("p", { class: "live-status", role: "status", "aria-live": "polite", id: `live-${numbered++}` });
+    const status = element("p", { class: "live-status", role: "status", "aria-live": "polite", id: freshId() });
     input.setAttribute("aria-describedby", status.id);
     const submit = element("button", { type: "submit" }, button);
     const form = element("form", { class: "live-form", novalidate: true }, labelled(label, input, true), ...fields, submit);
@@ -129,12 +100,10 @@ live.define("figures/parts", () => {
   /** Tokens that look, of which the reader chooses one, over tokens that are looked at, shaded by their weights.
 
       `view`: {queries, keys, weights (T rows of S numbers), lookers, lookedAt}: the last two name the lines. `said(t)` is
-      called with the choice. Radio buttons: the arrow keys walk along them, and every reader's software knows them. */
+      called with the choice. */
   function looks({ queries, keys, weights, lookers, lookedAt }, chosen, said) {
-    const name = `live-${numbered++}`;
     const cells = keys.map((key) => element("span", { class: "live-key" }, element("b", {}, key), element("small")));
     const line = element("div", { class: "live-line" }, ...cells);
-    const choice = element("fieldset", { class: "live-choice" }, element("legend", {}, lookers));
     const show = (t) => {
       weights[t].forEach((weight, s) => {
         cells[s].style.setProperty("--weight", weight.toFixed(3));
@@ -142,15 +111,9 @@ live.define("figures/parts", () => {
       });
       said(t);
     };
-    const line1 = element("div", { class: "live-line" });
-    queries.forEach((query, t) => {
-      const radio = element("input", { type: "radio", name, value: t, id: `${name}-${t}`, checked: t === chosen });
-      radio.addEventListener("change", () => show(t));
-      line1.append(radio, element("label", { for: radio.id }, query));
-    });
-    choice.append(line1);
+    const { field } = choice(lookers, queries, chosen, show);
     show(chosen);
-    return element("div", {}, choice, element("p", { class: "live-legend" }, lookedAt), line);
+    return element("div", {}, field, element("p", { class: "live-legend" }, lookedAt), line);
   }
 
   /** Every weight as a table, for those who want all numbers, and for those who hear them; folded, unless `open`. */
@@ -160,7 +123,7 @@ live.define("figures/parts", () => {
       const cells = weights[t].map((weight) => element("td", { style: `--weight: ${weight.toFixed(3)}` }, weight.toFixed(2)));
       return element("tr", {}, element("th", { scope: "row" }, query), ...cells);
     });
-    const id = `live-${numbered++}`;
+    const id = freshId();
     const caption = element("p", { class: "live-legend", id }, `Rows: ${lower(lookers)}. Columns: ${lower(lookedAt)}. Each row adds up to one.`);
     const made = element("table", { class: "live-table", "aria-labelledby": id }, element("thead", {}, head), element("tbody", {}, ...rows));
     const box = element("div", { class: "live-scroll", tabindex: 0, role: "region", "aria-label": "Table of all weights" }, made);
@@ -169,12 +132,40 @@ live.define("figures/parts", () => {
 
   const lower = (text) => text[0].toLowerCase() + text.slice(1);
 
-  /** "a" (0.61), then "b" (0.20): the two largest of a row of weights, in words. */
+  /** A token within a sentence, with its position if another one is written alike. */
+  function named(tokens, t) {
+    const alike = tokens.filter((token) => token === tokens[t]).length > 1;
+    return alike ? `${quoted(tokens[t])} at position ${t + 1}` : quoted(tokens[t]);
+  }
+
+  /** “a” (0.61), then at “b” (0.20): the two largest of a row of weights, in words. */
   function inWords(weights, keys) {
     const [first, second] = largest(weights, 2);
-    const one = (s) => `${quoted(keys[s])} (${weights[s].toFixed(2)})`;
+    const one = (s) => `${named(keys, s)} (${weights[s].toFixed(2)})`;
     return second === undefined ? one(first) : `${one(first)}, then at ${one(second)}`;
   }
 
-  return { element, labelled, select, shown, shownPiece, quoted, largest, mean, makeForm, looks, table, inWords };
+  /** Who looks at whom, for an answer at a time: below the place for answers stand the sentence, and the table.
+
+      `words(all, t)` is the sentence for the choice t. Returns {show(all, chosen), clear()}. */
+  function makeView(result, words) {
+    const { said, say } = sentence();
+    const below = element("div");
+    result.after(said, below);
+    let now = 0;
+    return {
+      show(all, box, chosen = now) {
+        const open = below.querySelector("details")?.open; // as the reader left it
+        const tell = (t) => say(words(all, (now = t)));
+        box.replaceChildren(looks(all, chosen, tell));
+        below.replaceChildren(table(all, open));
+      },
+      clear() {
+        say("");
+        below.replaceChildren();
+      },
+    };
+  }
+
+  return { shown, shownPiece, largest, mean, named, makeForm, makeView, inWords };
 });

@@ -1,7 +1,8 @@
 /* The translator with its alignment: what the decoder looked at before it wrote each word. */
 
 live.define("figures/translator", (use) => {
-  const { element, labelled, select, shown, quoted, mean, makeForm, looks, table, inWords } = use("figures/parts");
+  const { element, labelled, select, quoted } = use("figures/controls");
+  const { shown, mean, named, makeForm, makeView, inWords } = use("figures/parts");
 
   function start(figure) {
     const search = select(["beam of 4", "greedy"]);
@@ -15,12 +16,18 @@ live.define("figures/translator", (use) => {
         const found = await live.ask(figure.dataset.checkpoint, "translate", { text, width: search.value === "0" ? 4 : 1 });
         return (say) => show(found, say);
       },
-      clear: () => [answer, result].forEach((part) => part.replaceChildren()),
+      clear: () => {
+        [answer, result].forEach((part) => part.replaceChildren());
+        view.clear();
+      },
     });
     search.addEventListener("change", run);
     // In the page before it is filled: what is put into it is read aloud.
     const answer = element("p", { class: "live-answer", lang: "en", role: "status" });
     result.before(answer);
+    const view = makeView(result, ({ queries, keys, weights }, t) =>
+      `Before it wrote ${named(queries, t)}, it looked most at ${inWords(weights[t], keys)}.`,
+    ); // prettier-ignore
 
     function show(found, say) {
       const [keys, queries] = [found.source.map(shown), found.target.map(shown)];
@@ -31,24 +38,16 @@ live.define("figures/translator", (use) => {
         ? ` Its vocabulary lacks ${found.unknown.map(quoted).join(", ")}, read as [UNK].`
         : "";
       say(`Translated in ${Math.round(found.milliseconds)} ms.${note}`);
-      const said = element("p", { class: "live-said", "aria-live": "polite" });
-      const view = element("div");
-      let chosen = Math.floor(queries.length / 2);
-      const draw = () => {
+      const box = element("div");
+      const draw = (chosen) => {
         const ofLayer = found.weights[layer.value];
         const weights = head.value === "0" ? mean(ofLayer) : ofLayer[head.value - 1];
-        const all = { queries, keys, weights, lookers: "Tokens written", lookedAt: "Tokens read" };
-        const words = (t) => {
-          chosen = t;
-          said.textContent = `Before it wrote ${quoted(queries[t])}, it looked most at ${inWords(weights[t], keys)}.`;
-        };
-        const open = view.querySelector("details")?.open; // as the reader left it
-        view.replaceChildren(looks(all, chosen, words), said, table(all, open));
+        view.show({ queries, keys, weights, lookers: "Tokens written", lookedAt: "Tokens read" }, box, chosen);
       };
-      [layer, head].forEach((control) => control.addEventListener("change", draw));
-      draw();
+      [layer, head].forEach((control) => control.addEventListener("change", () => draw()));
+      draw(Math.floor(queries.length / 2));
       answer.textContent = found.text;
-      result.replaceChildren(element("div", { class: "live-form" }, labelled("Layer", layer), labelled("Head", head)), view);
+      result.replaceChildren(element("div", { class: "live-form" }, labelled("Layer", layer), labelled("Head", head)), box);
     }
   }
 

@@ -1,0 +1,98 @@
+/* Why scores are divided by the root of the width: a query and eight keys of random numbers, as wide as the reader likes. */
+
+live.define("figures/scale", (use) => {
+  const { element, choice, slider, button, sentence, bars, replaceDrawing, fixed } = use("figures/controls");
+  const { normals, dot, softmax, entropy, trace } = use("figures/numbers");
+
+  const [KEYS, WIDEST, DRAWS] = [8, 512, 64];
+  const WIDTHS = Array.from({ length: 10 }, (_, i) => 2 ** i); // 1 ... 512
+  const MOST = 1 - 1 / KEYS; // the trace when all weights are equal
+  const [NOTHING, DRAGGED] = [0, 3]; // what divides; between them the root of the width, and the width
+
+  /** Products of a random query with each of the keys, for each of WIDTHS: the first numbers of the same vectors. */
+  function productsOf(seed) {
+    const numbers = normals(seed, (KEYS + 1) * WIDEST);
+    const vector = (i, d) => numbers.subarray(i * WIDEST, i * WIDEST + d);
+    return WIDTHS.map((d) => Array.from({ length: KEYS }, (_, j) => dot(vector(0, d), vector(j + 1, d))));
+  }
+
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+  /** What the figure says of a width and a divisor: of one draw, and on average over all. */
+  function measure(draws, shown, width, divisor) {
+    const weights = draws.map((products) => softmax(products[width].map((score) => score / divisor)));
+    const kinds = { largest: (w) => Math.max(...w), entropy, trace };
+    const of = (list) => Object.fromEntries(Object.entries(kinds).map(([kind, f]) => [kind, mean(list.map(f))]));
+    const spread = Math.sqrt(mean(draws.map((products) => dot(products[width], products[width]) / KEYS))) / divisor;
+    return { weights: weights[shown], here: of([weights[shown]]), average: of(weights), spread };
+  }
+
+  /** Which draw to begin with: the one whose largest weights, with nothing divided, are nearest to the means of all. */
+  function typical(draws) {
+    const found = WIDTHS.map((_, i) => draws.map((products) => Math.max(...softmax(products[i]))));
+    const far = draws.map((_, n) => found.reduce((sum, largest) => sum + Math.abs(largest[n] - mean(largest)), 0));
+    return far.indexOf(Math.min(...far));
+  }
+
+  function start(figure) {
+    const draws = Array.from({ length: DRAWS }, (_, i) => productsOf(i + 1));
+    let [width, divided, dragged, shown] = [2, NOTHING, 0, typical(draws)]; // 2 ** dragged divides
+    const divisor = () => [1, Math.sqrt(WIDTHS[width]), WIDTHS[width], 2 ** dragged][divided];
+
+    const widthControl = slider("Width of query and keys, d", {
+      min: 0, max: WIDTHS.length - 1, value: width, shown: (i) => `${WIDTHS[i]}`,
+      changed: (i) => draw((width = i)),
+    }); // prettier-ignore
+    const kinds = choice("Divide the scores by", ["nothing", "√d", "d", "as dragged"], divided, (kind) => draw((divided = kind)));
+    const divisorControl = slider("Divisor (temperature)", {
+      min: -2, max: 9, step: 0.25, value: 0, shown: (x) => fixed(2 ** x),
+      changed: (x) => {
+        [dragged, divided] = [x, DRAGGED];
+        kinds.choose(DRAGGED);
+        draw();
+      },
+    }); // prettier-ignore
+    const again = button("Other random numbers", () => draw((shown = (shown + 1) % DRAWS)));
+    const { said, say } = sentence();
+    const view = element("div", { class: "live-columns" });
+
+    function draw() {
+      const by = divisor();
+      if (divided !== DRAGGED) divisorControl.set((dragged = Math.log2(by)));
+      const d = WIDTHS[width];
+      const found = measure(draws, shown, width, by);
+      const rows = found.weights.map((weight, j) => ({
+        name: `${j + 1}`,
+        share: weight,
+        cells: [fixed(draws[shown][width][j] / by, 1), fixed(weight)],
+      }));
+      const both = (kind) => [fixed(found.average[kind]), fixed(found.here[kind])];
+      const measured = [
+        { name: "largest weight", share: found.average.largest, cells: both("largest") },
+        { name: "entropy, of 3 bits", share: found.average.entropy / Math.log2(KEYS), cells: both("entropy") },
+        { name: `trace, of ${fixed(MOST)}`, share: found.average.trace / MOST, cells: both("trace") },
+      ];
+      view.replaceChildren(
+        bars(["key", null, "score", "weight"], rows, "query"),
+        bars(["measured", null, `mean of ${DRAWS}`, "here"], measured, "key"),
+      );
+      const how = [
+        "divided by nothing",
+        `divided by √${d} = ${fixed(by)}`,
+        `divided by ${d}`,
+        `divided by ${fixed(by)}`,
+      ][divided]; // prettier-ignore
+      say(
+        `Width ${d}, ${how}: scores have a standard deviation of ${fixed(found.spread, 1)}. On average over ${DRAWS} draws ` +
+          `the largest of ${KEYS} weights is ${fixed(found.average.largest)}, and the trace of the gradient ` +
+          `${fixed(found.average.trace)}.`,
+      );
+    }
+
+    const controls = element("div", { class: "live-form" }, widthControl.field, kinds.field, divisorControl.field, again);
+    replaceDrawing(figure, controls, said, view);
+    draw();
+  }
+
+  return { start, productsOf, measure, typical, WIDTHS, DRAWS };
+});

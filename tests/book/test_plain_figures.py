@@ -1,0 +1,250 @@
+"""Live figures that need no model, as a reader meets them: dragged, typed into, by mouse, keyboard and finger."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+
+from course_lib.numpy import softmax
+from tests.support.live_page import PLAIN, draw_live, write_page
+from tests.support.site_checker import COLOURS, CONTENT
+
+draw_plain = draw_live.draw_plain
+CLOSE = {"rtol": 1e-9, "atol": 1e-12}
+# its colours in the book, where the theme sets them
+THEME = """(theme) => {
+  document.documentElement.dataset.theme = theme;
+  const dark = theme === "dark";
+  const [ground, ink, muted] = dark ? ["#121212", "#ced6dd", "#9ca4af"] : ["#fff", "#222832", "#48566b"];
+  document.body.style.cssText = `--pst-color-background: ${ground}; --pst-color-text-base: ${ink};
+    --pst-color-text-muted: ${muted}; background: ${ground}; color: ${ink}`;
+}"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_page(tmp_path_factory.mktemp("plain"), PLAIN).parent
+
+
+class Visit:
+    """A page of the figures that need no model, with what it asked for and complained of."""
+
+    def __init__(self, browser, folder, **settings):
+        self.page = browser.new_page(**settings)
+        self.page.set_default_timeout(60_000)
+        self.requests, self.complaints = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto((folder / "index.html").as_uri())
+        self.page.wait_for_selector(".live-said")
+
+    def figure(self, name):
+        return self.page.locator(f".live-figure[data-live={name}]")
+
+    def said(self, name):
+        return self.figure(name).locator(".live-said").inner_text()
+
+    def drag(self, name, label, value):
+        """Drag the slider of a label to a value."""
+        self.figure(name).get_by_label(label).evaluate(
+            "(input, value) => { input.value = value; input.dispatchEvent(new Event('input')); }", value
+        )
+
+    def columns(self, name, which=0):
+        """The numbers of a table of bars, a list of its rows."""
+        rows = self.figure(name).locator(".live-bars").nth(which).locator("tbody tr")
+        return [[as_number(cell) for cell in row.locator("td").all_text_contents()[1:]] for row in rows.all()]
+
+
+def as_number(said):
+    return float(said.replace("−", "-"))
+
+
+@pytest.fixture
+def visit(browser, folder):
+    opened = Visit(browser, folder)
+    yield opened
+    assert not opened.complaints
+    opened.page.close()
+
+
+@pytest.fixture(scope="module")
+def compute(browser, folder):
+    """What a function body of JavaScript returns, in which `use` and `given`, its arguments, stand."""
+    page = browser.new_page()
+    page.goto((folder / "index.html").as_uri())
+
+    def call(body, **arguments):
+        given = json.loads(json.dumps(arguments, default=lambda value: np.asarray(value).tolist()))
+        return page.evaluate(f"(given) => {{ const use = live.use; {body} }}", given)
+
+    yield call
+    page.close()
+
+
+def drawn(name):
+    return BeautifulSoup((draw_live.FOLDER / f"{name}.svg").read_text(encoding="utf-8"), "html.parser").svg
+
+
+# What holds of all of them
+
+
+def test_no_model_and_nothing_from_elsewhere_is_loaded_even_when_used(visit, folder):
+    for slider in visit.page.locator("input[type=range]").all():
+        slider.focus()
+        slider.press("ArrowRight")
+    asked = [url.removeprefix(folder.as_uri() + "/") for url in visit.requests if not url.startswith("data:")]
+    named = [name for name in asked if name.endswith(".js")]
+    assert set(named) == {f"_static/live/{name}.js" for name in ("live", "figures/controls", "figures/numbers")} | {
+        f"_static/live/figures/{name}.js" for name in (*PLAIN, "start")
+    }
+    assert sum((folder / name).stat().st_size for name in asked) < 120_000
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_figure_can_be_read_and_touched_in_light_and_dark_and_on_a_phone(browser, folder, theme, width):
+    visit = Visit(browser, folder, viewport={"width": width, "height": 900})
+    page = visit.page
+    page.evaluate(THEME, theme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert not [finding for finding in page.evaluate(CONTENT) if finding[0] != "heading"]
+    assert not page.evaluate(COLOURS, theme)["findings"]
+    small = page.eval_on_selector_all(
+        ".live-figure :is(button, select, input:not([type=radio]), .live-line label)",
+        "all => all.map(e => e.getBoundingClientRect()).filter(b => Math.min(b.width, b.height) < 24).length",
+    )
+    assert small == 0, "a finger needs 24 pixels (WCAG 2.2, 2.5.8)"
+    unnamed = page.eval_on_selector_all(
+        ".live-figure :is(input, select)",
+        "all => all.filter(e => !e.labels.length && !e.getAttribute('aria-label')).length",
+    )
+    assert unnamed == 0
+    painted = page.eval_on_selector_all(
+        ".live-bar", "all => all.filter(e => getComputedStyle(e).backgroundColor !== 'rgba(0, 0, 0, 0)').length"
+    )
+    assert painted == page.locator(".live-bar").count(), "a bar without a colour"
+    page.close()
+
+
+def test_without_scripts_the_drawing_stands_there_and_says_what_it_shows(browser, folder):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((folder / "index.html").as_uri())
+    for name in PLAIN:
+        drawing = page.locator(f".live-figure[data-live={name}] svg")
+        assert drawing.is_visible() and drawing.get_attribute("aria-label") == draw_live.DRAWN[name]().alt
+    assert page.locator("form, input, button").count() == 0, "nothing that would not work"
+    context.close()
+
+
+def test_a_sentence_is_read_aloud_when_the_reader_pauses(visit):
+    said = visit.figure("scale").locator(".live-said")
+    said.evaluate("(element) => { element.dataset.kept = 'yes'; }")
+    assert said.get_attribute("aria-live") == "polite"
+    visit.page.clock.install()
+    for value in (3, 4, 5):
+        visit.drag("scale", "Width", value)
+        visit.page.clock.run_for(100)
+        assert said.get_attribute("aria-busy") == "true", "a drag says a hundred things, and one of them is read"
+    visit.page.clock.run_for(500)
+    assert said.get_attribute("aria-busy") is None
+    assert said.get_attribute("data-kept") == "yes" and said.inner_text().startswith("Width 32,")
+
+
+# Why there is a scale
+
+
+@pytest.mark.parametrize(("seed", "n"), [(1, 8), (64, 7), (2**31, 4608)])
+def test_random_numbers_are_those_of_the_drawing_and_normal(compute, seed, n):
+    found = compute("return Array.from(use('figures/numbers').normals(given.seed, given.n));", seed=seed, n=n)
+    np.testing.assert_allclose(found, draw_plain.normals(seed, n), **CLOSE)
+    if n > 1000:
+        assert abs(np.mean(found)) < 0.05 and abs(np.var(found) - 1) < 0.06
+        assert abs(np.mean(np.abs(found) < 1) - 0.683) < 0.02
+
+
+@pytest.mark.parametrize("scores", [[0.0, 0.0, 0.0], [1.0, -2.0, 3.5, 0.25], [900.0, 899.0], [-5.0]])
+def test_weights_their_entropy_and_their_gradient(compute, scores):
+    body = "const { softmax, entropy, trace } = use('figures/numbers'); const w = softmax(given.scores); "
+    weights, entropy, trace = compute(body + "return [w, entropy(w), trace(w)];", scores=scores)
+    z = np.array(scores)
+    np.testing.assert_allclose(weights, softmax(z), **CLOSE)
+    np.testing.assert_allclose(entropy, -(softmax(z) * np.log2(softmax(z))).sum(), **CLOSE)
+    step = 1e-5 * np.eye(len(z))
+    by_differences = sum((softmax(z + d)[i] - softmax(z - d)[i]) / 2e-5 for i, d in enumerate(step))
+    assert trace == pytest.approx(by_differences, abs=1e-8)
+
+
+def test_products_of_random_vectors_are_those_of_the_drawing(compute):
+    body = "const { productsOf, typical, DRAWS } = use('figures/scale'); "
+    body += "const draws = Array.from({ length: DRAWS }, (_, i) => productsOf(i + 1)); return [draws, typical(draws)];"
+    draws, typical = compute(body)
+    assert len(draws) == draw_plain.DRAWS and typical + 1 == draw_plain.typical()
+    for seed in (1, 5, 64):
+        for i, found in enumerate(draws[seed - 1]):
+            np.testing.assert_allclose(found, draw_plain.products(seed, 2**i), **CLOSE)
+
+
+def test_the_scale_shows_what_its_drawing_shows(visit):
+    svg = drawn("scale")
+    shown = np.reshape([float(t.text) for t in svg.find_all("text") if re.fullmatch(r"\d\.\d\d", t.text)], (3, 8))
+    told = [float(x) for x in re.findall(r"(\d\.\d\d) for d = ", svg["aria-label"])]
+    figure = visit.figure("scale")
+    for i, (width, kind) in enumerate(((2, "nothing"), (9, "nothing"), (9, "√d"))):
+        visit.drag("scale", "Width", width)
+        figure.locator(".live-line label", has_text=re.compile(f"^{kind}$")).click()
+        assert [weight for _, weight in visit.columns("scale")] == shown[i].tolist()
+        assert visit.columns("scale", 1)[0][0] == told[i]
+        assert f"the largest of 8 weights is {told[i]:.2f}" in visit.said("scale")
+    assert told[0] < 0.6 and told[1] > 0.9 and told[2] < 0.6, "what the lecture asks its reader to see"
+
+
+def test_the_root_holds_the_scale_at_every_width_and_the_width_itself_does_not(visit):
+    of = {"√d": [], "d": [], "nothing": []}
+    for kind, found in of.items():
+        visit.figure("scale").locator(".live-line label", has_text=re.compile(f"^{kind}$")).click()
+        for width in range(2, 10):
+            visit.drag("scale", "Width", width)
+            found.append(visit.columns("scale", 1)[0][0])
+    assert max(of["√d"]) - min(of["√d"]) < 0.1
+    assert of["nothing"] == sorted(of["nothing"]) and of["nothing"][-1] > 0.9
+    assert of["d"] == sorted(of["d"], reverse=True) and of["d"][-1] < 0.14, "nearly 1/8: it chooses nothing any more"
+
+
+def test_the_scale_works_from_the_keyboard(visit):
+    figure, keyboard = visit.figure("scale"), visit.page.keyboard
+    width = figure.get_by_label("Width")
+    width.focus()
+    keyboard.press("End")
+    assert width.get_attribute("aria-valuetext") == "512"
+    before = visit.said("scale")
+    assert before.startswith("Width 512, divided by nothing:")
+    keyboard.press("Tab")
+    keyboard.press("ArrowRight")
+    assert visit.said("scale").startswith("Width 512, divided by √512 = 22.63:")
+    assert figure.get_by_label("Divisor").get_attribute("aria-valuetext") == "22.63", "the slider follows the choice"
+    keyboard.press("Tab")
+    keyboard.press("ArrowLeft")
+    assert visit.said("scale").startswith("Width 512, divided by 19.03:")
+    assert figure.locator("input[type=radio]:checked + label").inner_text() == "as dragged"
+    weights = visit.columns("scale")
+    keyboard.press("Tab")
+    keyboard.press("Enter")
+    assert visit.columns("scale") != weights, "other random numbers"
+
+
+def test_the_scale_works_by_touch(browser, folder):
+    context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 360, "height": 800})
+    page = context.new_page()
+    page.goto((folder / "index.html").as_uri())
+    width = page.get_by_label("Width")
+    box = width.bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
+    assert width.get_attribute("aria-valuetext") == "512"
+    page.locator(".live-figure[data-live=scale] .live-line label", has_text=re.compile("^d$")).tap()
+    assert "divided by 512" in page.locator("[data-live=scale] .live-said").inner_text()
+    context.close()
