@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from course_lib.lecture.drawing import Diagram
-from course_lib.numpy import softmax
+from course_lib.numpy import attention, softmax
 
 KEYS, WIDEST, DRAWS = 8, 512, 64  # as in book/_static/live/figures/scale.js
 
@@ -61,4 +61,41 @@ def scale() -> Diagram:
     return d
 
 
-DRAWN = {"scale": scale}
+# of the words "it" and "cup": the numbers that the matrices of the lecture's example give
+STEPS = {"query": [[2, 2], [0, 0]], "key": [[0, 0], [1, 1]], "value": [[0, 0], [1, 1]]}
+
+
+def steps() -> Diagram:
+    words, (query, key, value) = ("it", "cup"), STEPS.values()
+    q, k, v = (np.array(numbers, dtype=float) for numbers in (query, key, value))
+    output, weights = attention(q, k, v)
+    scaled = q @ k.T / math.sqrt(2)
+    takes = " and ".join(f"{weight:.2f} from {word}" for weight, word in zip(weights[0], words, strict=True))
+    d = Diagram(
+        460, 372,
+        f"Attention of the word it, step by step. Its query {tuple(query[0])} is multiplied with the keys of it, "
+        f"{tuple(key[0])}, and cup, {tuple(key[1])}. The products are divided by the root of 2, exponentiated, and "
+        f"divided by their sum. It takes {takes}, and becomes ({output[0][0]:.2f}, {output[0][1]:.2f}).",
+    )  # fmt: skip
+    d.box(160, 6, 140, 34, f"query of it {tuple(query[0])}", colour="query")
+    for s, word in enumerate(words):
+        x = 110 + 240 * s
+        d.arrow((230, 40), (x, 66), colour="query")
+        d.box(x - 85, 68, 170, 34, f"key of {word} {tuple(key[s])}", colour="key")
+        products = " + ".join(f"{a} · {b}" for a, b in zip(query[0], key[s], strict=True))
+        lines = (f"{products} = {q[0] @ k[s]:g}", f"divided by √2: {scaled[0, s]:.2f}",
+                 f"exponential: {math.exp(scaled[0, s]):.2f}",
+                 f"divided by {np.exp(scaled[0]).sum():.2f}: {weights[0, s]:.2f}")  # fmt: skip
+        for i, line in enumerate(lines):
+            d.text(x, 124 + 26 * i, line, 14, bold=i == 3)
+        d.arrow((x, 216), (x, 238))
+        d.box(x - 85, 240, 170, 34, f"value of {word} {tuple(value[s])}", colour="value")
+        d.arrow((x, 274), (230 + 60 * (2 * s - 1), 306), colour="value", width=0.8 + 4 * weights[0, s])
+    mixed = " + ".join(f"{weight:.2f} · {tuple(numbers)}" for weight, numbers in zip(weights[0], value, strict=True))
+    d.box(60, 308, 340, 52, "", colour="out")
+    d.text(230, 324, mixed, 14)
+    d.text(230, 345, f"it becomes ({output[0][0]:.2f}, {output[0][1]:.2f})", 14, bold=True)
+    return d
+
+
+DRAWN = {"scale": scale, "steps": steps}

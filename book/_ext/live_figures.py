@@ -21,7 +21,7 @@ import pack_weights
 CHECKPOINT = {"translator": "translator-es-en", "heads": "bert-en", "blank": "bert-en"}
 """The checkpoint that a figure asks, by the figure's name."""
 
-PLAIN = ("scale",)
+PLAIN = ("scale", "steps")
 """The figures that need no model: what they compute is a formula."""
 
 LEARNED_FROM = {

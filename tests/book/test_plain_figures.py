@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
-from course_lib.numpy import softmax
+from course_lib.numpy import attention, softmax
 from tests.support.live_page import PLAIN, draw_live, write_page
 from tests.support.site_checker import COLOURS, CONTENT
 
@@ -248,3 +248,90 @@ def test_the_scale_works_by_touch(browser, folder):
     page.locator(".live-figure[data-live=scale] .live-line label", has_text=re.compile("^d$")).tap()
     assert "divided by 512" in page.locator("[data-live=scale] .live-said").inner_text()
     context.close()
+
+
+# Attention by hand
+
+
+@pytest.mark.parametrize("case", range(4))
+def test_each_step_of_attention_is_the_librarys(compute, case):
+    rng = np.random.default_rng(case)
+    q, k, v = draw_plain.STEPS.values() if case == 0 else rng.uniform(-9, 9, size=(3, 2, 2))
+    body = "return use('figures/steps').attend({ query: given.q, key: given.k, value: given.v });"
+    found = compute(body, q=q, k=k, v=v)
+    q, k, v = (np.asarray(numbers, dtype=float) for numbers in (q, k, v))
+    expected = attention(q, k, v)
+    np.testing.assert_allclose([steps["weights"] for steps in found], expected.weights, **CLOSE)
+    np.testing.assert_allclose([steps["output"] for steps in found], expected.output, **CLOSE)
+    np.testing.assert_allclose([steps["scaled"] for steps in found], q @ k.T / np.sqrt(2), **CLOSE)
+    for steps in found:
+        np.testing.assert_allclose(np.array(steps["exp"]) / steps["total"], steps["weights"], **CLOSE)
+
+
+def test_the_steps_begin_with_what_their_drawing_shows(visit, compute):
+    assert compute("return use('figures/steps').FIRST;") == draw_plain.STEPS
+    figure = visit.figure("steps")
+    table = figure.locator(".live-table").first
+    cells = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
+    words = " | ".join(t.text for t in drawn("steps").find_all("text"))
+    for product, scaled, exp, weight in cells[:2]:
+        assert f"{product} | divided by √2: {scaled} | exponential: {exp} | " in words
+        assert f"divided by {cells[2][2]}: {weight}" in words
+    assert (
+        figure.locator(".live-sum")
+        .first.inner_text()
+        .replace("\u00a0", " ")
+        .endswith("0.06 · (0, 0) + 0.94 · (1, 1) = (0.94, 0.94)")
+    )
+    assert "0.06 · (0, 0) + 0.94 · (1, 1)" in words and "it becomes (0.94, 0.94)" in words
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"query of it, number 1": "-2"}, {"key of cup, number 2": "-1"}, {"key of it, number 1": "2"}],
+    ids="{0}".format,
+)
+def test_the_lectures_puzzle_has_the_answers_that_it_promises(visit, changed):
+    figure = visit.figure("steps")
+    assert "“it” takes 0.06 from “it” and 0.94 from “cup”" in visit.said("steps")
+    for name, number in changed.items():
+        figure.get_by_label(name).fill(number)
+    assert "“it” takes 0.50 from “it” and 0.50 from “cup”" in visit.said("steps")
+    figure.get_by_role("button").click()
+    assert "“it” takes 0.06 from “it” and 0.94 from “cup”" in visit.said("steps")
+
+
+def test_no_value_moves_a_weight(visit):
+    figure = visit.figure("steps")
+    before = figure.locator(".live-table td[style]").all_inner_texts()
+    figure.get_by_label("value of cup, number 1").fill("-7.5")
+    assert figure.locator(".live-table td[style]").all_inner_texts() == before
+    assert "becomes (−7.08,\u00a00.94)" in visit.said("steps")
+
+
+def test_negative_numbers_are_multiplied_in_brackets(visit):
+    visit.figure("steps").get_by_label("query of it, number 1").fill("-2.5")
+    product = visit.figure("steps").locator(".live-table tbody tr").nth(1).locator("td").first
+    assert product.inner_text() == "(−2.5) · 1 + 2 · 1 = −0.5"
+
+
+@pytest.mark.parametrize("typed", ["", "10", "-9.5", "1e3"])
+def test_what_is_no_number_is_said_and_nothing_old_stands_under_it(visit, typed):
+    figure = visit.figure("steps")
+    field = figure.get_by_label("key of cup, number 2")
+    field.fill(typed)
+    status = visit.page.locator(f"#{field.get_attribute('aria-describedby')}")
+    assert status.inner_text() == "Type a number from −9 to 9 as the key of cup, number 2."
+    assert status.get_attribute("role") == "status" and field.get_attribute("aria-invalid") == "true"
+    assert figure.locator("table").count() == 0 and visit.said("steps") == ""
+    assert figure.locator("[aria-invalid]").count() == 1
+    field.fill("1")
+    assert figure.locator("[aria-invalid]").count() == 0 and figure.locator("table").count() == 2
+    assert status.inner_text() == ""
+
+
+def test_numbers_change_from_the_keyboard(visit):
+    visit.figure("steps").get_by_label("query of it, number 1").focus()
+    for _ in range(8):
+        visit.page.keyboard.press("ArrowDown")
+    assert "“it” takes 0.50 from “it” and 0.50 from “cup”" in visit.said("steps"), "eight halves down: −2"
