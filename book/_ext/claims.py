@@ -27,11 +27,11 @@ def kept(path: str) -> dict[str, dict]:
     return {claim["name"]: claim for claim in claims if claim}
 
 
-def title(claim: dict) -> str:
-    """What is said on hover."""
+def title(claim: dict, place: str = "this page") -> str:
+    """What is said on hover of a number whose cell stands in `place`."""
     interval = " [{}, {}]".format(*claim["interval"]) if claim.get("interval") else ""
     # a cell may only read what a recorded run computed: without a word of its own, no more is said than where it is
-    how = f"computed by {claim['how']}" if claim.get("how") else "from a cell of this page"
+    how = f"computed by {claim['how']}" if claim.get("how") else f"from a cell of {place}"
     return f"{claim['value']}{interval}, {how}"
 
 

@@ -163,11 +163,3 @@ def test_words_in_code_formulas_and_solutions_do_not_count(lecture):
     add("markdown", "`one two` and $x + y$")(lecture)
     assert guide.words(lecture) == before + 3
     assert not re.search("simply", str(guide.wrong_words(lecture)))
-
-
-@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
-def test_the_welcome_page_says_what_a_lecture_takes(path):
-    welcome = (NOTEBOOKS.parent / "book" / "index.md").read_text(encoding="utf-8")
-    (row,) = [line for line in welcome.splitlines() if line.startswith("|") and f"/{path.stem}`" in line]
-    stated = guide.TIME.search(guide.text(read(path)))
-    assert row.startswith(f"| {path.stem[:2]} |") and row.endswith(f"| {stated[1]} min | {stated[2]} |")
