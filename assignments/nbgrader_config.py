@@ -19,6 +19,11 @@ c.Execute.iopub_timeout = 30  # after a cell's end: on a busy machine, one that 
 c.Execute.kernel_name = "python3"
 c.ExecuteToTheEnd.notebook_limit = 300
 
+# Assignments that are marked from outside, and the packages that their notebooks may import. Without bubblewrap nothing
+# is graded, unless COURSE_GRADING_SANDBOX is "off": then students' code may read and write whatever you may.
+c.ExecuteOutside.assignments = {"attention-from-scratch": ["numpy"]}
+c.ExecuteOutside.sandbox = os.environ.get("COURSE_GRADING_SANDBOX", "required")
+
 # One runaway print must not fill the disk.
 c.LimitOutput.max_lines = 300
 c.LimitOutput.max_traceback = 60
@@ -33,9 +38,10 @@ c.Autograde.sanitize_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
-# As nbgrader's own list, with ExecuteToTheEnd for Execute: points earned before a kernel dies stay.
+# As nbgrader's own list, with ExecuteOutside for Execute: points earned before a kernel dies stay, and the hidden tests
+# of the assignments named below run outside the student's process, which runs in a sandbox.
 c.Autograde.autograde_preprocessors = [
-    "course_lib.grading.marking.execute.ExecuteToTheEnd",
+    "course_lib.grading.outside.execute.ExecuteOutside",
     "nbgrader.preprocessors.IgnorePattern",
     "nbconvert.preprocessors.ClearMetadataPreprocessor",
     "nbgrader.preprocessors.LimitOutput",

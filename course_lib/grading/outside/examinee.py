@@ -1,0 +1,220 @@
+"""The student's kernel as the hidden tests reach it: a call goes in, a value comes out, and nothing else."""
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import numpy as np
+
+from course_lib._extras import needed
+from course_lib.grading.answering import ERRORS
+from course_lib.grading.compare import CheckFailed
+from course_lib.grading.contain import stopped, time_left
+from course_lib.grading.values import NAME, Budget, Malformed, read, write
+
+with needed("lab"):
+    import zmq
+    from jupyter_client import AsyncKernelManager, BlockingKernelClient
+
+START = '__import__("course_lib.grading.answering", fromlist=["serve_notebook"]).serve_notebook()'
+LARGEST = 48 * 2**20  # bytes of a message from a kernel: whoever sends more is cut off
+GRACE_S = 2  # beyond the seconds that a call may take: for the answer, and again for the end after an interrupt
+STARTS_S = 60
+RIGHT_VALUES = 1_000  # of earlier parts, for one call
+RIGHT_BYTES = 2**17  # of the arguments of each: a right version must not be made to compute for ever
+
+
+class LimitedManager(AsyncKernelManager):
+    """A kernel manager whose clients take no message that is too large."""
+
+    def client(self, **settings):
+        """A client of the kernel."""
+        return limited(super().client(**settings))
+
+
+class Kernel(Protocol):
+    """What an examinee needs of whoever runs the kernel."""
+
+    def connection(self) -> dict: ...
+    def alive(self) -> bool: ...
+    def interrupt(self) -> None: ...
+    def renew(self) -> None: ...
+    def time_is_over(self) -> bool: ...
+
+
+class Examinee:
+    """Calls the functions of the notebook that runs in a kernel.
+
+    Everything that comes from there is a student's. It is read as a value; where that fails, the call fails.
+    """
+
+    def __init__(self, kernel: Kernel):
+        self.kernel = kernel
+        self._client = self._request = None
+        self._lost = self._within = False
+
+    def call(self, name: str, given: tuple, named: dict, served: dict[str, Callable]):
+        """What the student's function of this name returns; arrays that it changes are changed afterwards.
+
+        Parameters
+        ----------
+        name, given, named : of the function; its arguments
+        served : right versions of earlier parts, which stand in the place of the student's own for this call
+
+        Raises
+        ------
+        CheckFailed : it took too long, ended its kernel, or handed back what is no value.
+        Exception : it raised one; the nearest of Python's own, with the text that a student is shown.
+        """
+        arguments = {str(place): value for place, value in enumerate(given)} | named
+        forms = {key: write(value) for key, value in arguments.items()}
+        asked = {"name": name, "given": forms, "served": sorted(served), "seconds": time_left()}
+        try:
+            said = self._ask(asked, served)
+            _change(arguments, said.get("changed", {}))
+            if said["kind"] == "returned":
+                return read(said["value"])
+        except (Malformed, KeyError, TypeError, AttributeError) as error:
+            why = str(error) if isinstance(error, Malformed) else "it is no answer"
+            raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.") from None
+        if said["kind"] == "missing":
+            raise NameError(f"name {name!r} is not defined")
+        if said["kind"] == "raised":
+            if said.get("stopped") is True:
+                raise stopped()
+            raise _error(said.get("types"), said.get("text"))
+        raise CheckFailed(f"What `{name}` hands back cannot be read: it is no answer.")
+
+    def loaded(self, names: Iterable[str]) -> list[str]:
+        """Which of some modules the notebook has loaded, as it says."""
+        said = self._ask({"loaded": list(names)}, {}).get("names")
+        return [name for name in names if isinstance(said, list) and name in said]
+
+    def finish(self) -> None:
+        """No more is asked for now: the kernel runs cells again."""
+        if self._request and not self._lost:
+            with contextlib.suppress(CheckFailed):
+                self._client.input("null")
+                self._next(time.monotonic() + GRACE_S)
+        self._request = None
+
+    def close(self) -> None:
+        """Let go of the kernel; the next call looks for it anew."""
+        if self._client:
+            self._client.stop_channels()
+        self._client = self._request = None
+
+    def _ask(self, asked: dict, served: dict[str, Callable]) -> dict:
+        if self._within:
+            raise NotImplementedError("a right version of an earlier part calls the student's code")
+        if self.kernel.time_is_over():
+            raise CheckFailed("The time for the whole notebook was over.")
+        try:
+            if not self._request or self._lost:
+                self._start()
+            said, end = asked, time.monotonic() + asked.get("seconds", GRACE_S) + GRACE_S
+            for _ in range(RIGHT_VALUES):
+                self._client.input(json.dumps(said))
+                answer = self._next(end)
+                if answer.get("kind") != "wanted":
+                    return answer
+                said = self._right_value(answer, served)
+            raise Malformed(f"it asks for more than {RIGHT_VALUES} values of earlier parts")
+        except BaseException:  # an alarm, too: what is under way there is not known any more
+            self._lost = True
+            raise
+
+    def _start(self) -> None:
+        """Let the kernel answer, in a new one where the old one was lost."""
+        if self._lost:
+            self.close()
+            self.kernel.renew()
+            self._lost = False
+        if not self._client:
+            self._client = limited(BlockingKernelClient())
+            self._client.load_connection_info(self.kernel.connection())
+            self._client.start_channels(shell=True, iopub=False, stdin=True, hb=False, control=False)
+        self._request = self._client.execute(START, silent=True, store_history=False, allow_stdin=True)
+        self._next(time.monotonic() + STARTS_S)  # it is ready
+
+    def _next(self, end: float) -> dict:
+        """The next thing that the kernel says about our request."""
+        poller = zmq.Poller()
+        channels = {channel.socket: channel for channel in (self._client.stdin_channel, self._client.shell_channel)}
+        for socket in channels:
+            poller.register(socket, zmq.POLLIN)
+        interrupted = False
+        while True:
+            for socket, _ in poller.poll(200):
+                try:
+                    message = channels[socket].get_msg(timeout=0)
+                    if message["parent_header"].get("msg_id") != self._request:
+                        continue
+                    if message["msg_type"] == "execute_reply":
+                        self._request = None
+                        raise stopped() if interrupted else CheckFailed(_ended(message["content"]))
+                    answer = json.loads(message["content"]["prompt"])
+                    if isinstance(answer, dict):
+                        return answer
+                    raise Malformed("it is no answer")
+                except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+                    if isinstance(error, Malformed):
+                        raise
+                    raise Malformed("it is no message, or the code asks for input by hand") from None
+            if not self.kernel.alive():
+                raise CheckFailed("Your code ended the process that it runs in.")
+            if time.monotonic() > end:
+                if interrupted:
+                    raise stopped()
+                interrupted, end = True, time.monotonic() + GRACE_S
+                self.kernel.interrupt()
+
+    def _right_value(self, wanted: dict, served: dict[str, Callable]) -> dict:
+        name, forms = wanted.get("name"), wanted.get("given")
+        if name not in served or not isinstance(forms, dict):
+            raise Malformed("it asks for a value that is not to be had")
+        budget = Budget(RIGHT_BYTES, RIGHT_VALUES)
+        given = {key: read(form, budget) for key, form in forms.items()}
+        self._within = True
+        try:
+            by_place = [value for key, value in given.items() if key.isdigit()]
+            by_name = {key: value for key, value in given.items() if not key.isdigit()}
+            return {"value": write(served[name](*by_place, **by_name))}
+        except Exception as error:
+            return {"raised": type(error).__name__, "text": str(error)[:300]}
+        finally:
+            self._within = False
+
+
+def limited(client):
+    """A client whose sockets, which it has yet to open, are closed at a message that is too large."""
+    client.context.setsockopt(zmq.MAXMSGSIZE, LARGEST)
+    return client
+
+
+def _change(arguments: dict, changed: dict) -> None:
+    """What the student's function did to its arguments, done to ours."""
+    for key, form in changed.items():
+        before, after = arguments.get(key), read(form)
+        if not (isinstance(before, np.ndarray) and isinstance(after, np.ndarray) and before.dtype == after.dtype):
+            raise Malformed("it changes what is no array")
+        if before.shape != after.shape:
+            before.resize(after.shape, refcheck=False)
+        before[...] = after
+
+
+def _error(types, text) -> Exception:
+    """An error as it was raised there: of the nearest of Python's own types, with its name and its text."""
+    types = [name for name in types if isinstance(name, str)] if isinstance(types, list) else []
+    name = types[0] if types and NAME.fullmatch(types[0]) else "Exception"
+    base = next((ERRORS[each] for each in types if each in ERRORS), Exception)
+    text = text[:2_000] if isinstance(text, str) else name
+    error = type(name, (base,), {})(text)
+    error.described = text
+    return error
+
+
+def _ended(content: dict) -> str:
+    return f"Your code ended the test: {str(content.get('ename'))[:80]}: {str(content.get('evalue'))[:300]}."

@@ -1,0 +1,170 @@
+"""nbgrader's Execute, where hidden tests run in this process and student's code in a kernel in a sandbox."""
+
+import copy
+import os
+import time
+from pathlib import Path
+
+from course_lib._extras import needed
+from course_lib.grading.marking.execute import ExecuteToTheEnd
+from course_lib.grading.outside.examinee import Examinee, LimitedManager
+from course_lib.grading.outside.seeds import secret_of, seed_for
+from course_lib.grading.outside.tests import HiddenTests
+from course_lib.grading.sandbox.provisioner import sandboxed
+from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
+from course_lib.grading.score import SEED
+
+with needed("lab"):
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_core.utils import run_sync
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
+    from nbformat import NotebookNode
+    from nbgrader.api import Gradebook
+    from nbgrader.converters.base import NbGraderException
+    from traitlets import Dict, Enum, List, Unicode
+
+REQUIRED, OFF = "required", "off"
+
+
+class SandboxedSpecs(KernelSpecManager):
+    """The installed kernels, each in a sandbox with the same settings."""
+
+    settings = Dict()
+
+    def get_kernel_spec(self, kernel_name: str):
+        """A kernel by its name."""
+        return sandboxed(super().get_kernel_spec(kernel_name), **self.settings)
+
+
+class ExecuteOutside(ExecuteToTheEnd):
+    """Run the notebook in a kernel, and its cells of hidden tests here, with what the kernel hands back.
+
+    Use it in nbgrader_config.py in the place of Execute, in `Autograde.autograde_preprocessors`. An assignment that is
+    not named in `assignments` runs as in ExecuteToTheEnd, with its tests in the student's process.
+    """
+
+    assignments = Dict(
+        key_trait=Unicode(), value_trait=List(Unicode()),
+        help="Assignments to be marked from outside: name -> the packages that their notebooks may import.",
+    ).tag(config=True)  # fmt: skip
+    sandbox = Enum([REQUIRED, OFF], REQUIRED, help="Whether these run in a sandbox, or with your rights.").tag(
+        config=True
+    )
+
+    def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
+        """Run all cells, as far as time and kernels go."""
+        about = resources["nbgrader"]
+        self._packages = self.assignments.get(about["assignment"])
+        self._sources: dict[str, str] = {}
+        self._passed_over: set[int] = set()
+        self._hides: list[str] = []
+        if self._packages is not None:
+            course = self.parent.parent.coursedir  # preprocessor -> exporter -> converter
+            self._hides = [course.root, str(self.config.Exchange.get("root") or "")]
+            if self.sandbox == REQUIRED:
+                _check_sandbox()
+            self._sources = hidden_tests(about)
+            code = [cell for cell in nb.cells if cell.cell_type == "code"]
+            own = [cell.source for cell in code if _grade_id(cell) not in self._sources]
+            names = [about["assignment"], about["notebook"], about["student"], os.environ.get(SEED, "")]
+            self._seed = seed_for(secret_of(Path(course.root)), *names, *own)
+            self._examinee = Examinee(self)
+        try:
+            return super().preprocess(nb, resources, km)
+        finally:
+            if self._sources:
+                self._examinee.close()
+
+    def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
+        """Run one cell: in the kernel, or, of hidden tests, here."""
+        self._index = index
+        source = self._sources.get(_grade_id(cell))
+        if source is None or self.time_is_over():
+            cell, resources = super().preprocess_cell(cell, resources, index)
+            if self._stopped and self._packages is not None and not self.time_is_over():
+                self._stopped = ""  # that cell has the notice; the others need not pay for it
+                self._passed_over.add(index)
+                self.renew()
+            return cell, resources
+        cell.outputs = HiddenTests(source, self._examinee, self._seed).outputs()
+        self._examinee.finish()
+        return cell, resources
+
+    def create_kernel_manager(self):
+        """A manager of a kernel, in a sandbox where it should be."""
+        if self._packages is None:
+            return super().create_kernel_manager()
+        self.km = LimitedManager(kernel_name=self.kernel_name or "python3", config=self.config)
+        if self.sandbox == REQUIRED:
+            settings = {"packages": self._packages, "hidden": self._hides, "seconds": 2 * self.notebook_limit}
+            self.km.kernel_spec_manager = SandboxedSpecs(settings=settings)
+        return self.km
+
+    # What an examinee asks of whoever runs its kernel
+
+    def connection(self) -> dict:
+        """How the kernel is reached."""
+        return self.km.get_connection_info()
+
+    def alive(self) -> bool:
+        """Whether the kernel's process runs."""
+        return run_sync(self.km.is_alive)()
+
+    def interrupt(self) -> None:
+        """Interrupt the kernel."""
+        run_sync(self.km.interrupt_kernel)()
+
+    def time_is_over(self) -> bool:
+        """Whether the notebook has had its time."""
+        return time.monotonic() > self._end
+
+    def renew(self) -> None:
+        """A new kernel, in which the student's cells before this one have run again, those apart that ended one."""
+        self._examinee.close()
+        if self.kc is not None:
+            self.kc.stop_channels()
+        if self.km is not None and self.km.has_kernel:
+            run_sync(self.km.shutdown_kernel)(now=True)
+        self.kc = None
+        self.create_kernel_manager()
+        self.start_new_kernel()
+        self.start_new_kernel_client()
+        for place, cell in enumerate(self.nb.cells[: self._index]):
+            graded = cell.metadata.get("nbgrader", {}).get("grade", False)
+            if cell.cell_type == "code" and cell.source.strip() and not graded and place not in self._passed_over:
+                try:
+                    self.execute_cell(copy.deepcopy(cell), place)
+                except (DeadKernelError, CellTimeoutError):
+                    self._passed_over.add(place)
+                    return self.renew()
+
+    def _stop(self, why: str) -> None:
+        ended = getattr(self.km.provisioner, "ended", "")
+        super()._stop(f"{why}: {ended}" if ended else why)
+
+
+def hidden_tests(about: dict) -> dict[str, str]:
+    """The cells of hidden tests of a notebook, as the gradebook has them: by name, those that carry points.
+
+    about : the `nbgrader` part of a preprocessor's resources
+    """
+    with Gradebook(about["db_url"]) as gradebook:
+        notebook = gradebook.find_notebook(about["notebook"], about["assignment"])
+        by_hand = {cell.name for cell in notebook.solution_cells}
+        points = {cell.name for cell in notebook.grade_cells if cell.max_score and cell.name not in by_hand}
+        return {cell.name: cell.source for cell in notebook.source_cells if cell.name in points}
+
+
+def _check_sandbox() -> None:
+    try:
+        bubblewrap()
+    except SandboxMissing as error:
+        # nbgrader ends its run at an error of this type, and not the submission alone
+        raise NbGraderException(
+            f"{error} To grade without a sandbox, where student's code may read and write what you may, set "
+            f"c.ExecuteOutside.sandbox = '{OFF}' in nbgrader_config.py."
+        ) from None
+
+
+def _grade_id(cell: NotebookNode) -> str | None:
+    return cell.metadata.get("nbgrader", {}).get("grade_id")

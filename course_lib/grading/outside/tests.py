@@ -1,0 +1,102 @@
+"""A cell of hidden tests, run in this process: its names of the student's functions are stand-ins."""
+
+import ast
+import builtins
+import contextlib
+import io
+import os
+import symtable
+from collections.abc import Callable
+
+from course_lib._extras import needed
+from course_lib.grading import closed
+from course_lib.grading.contain import patient
+from course_lib.grading.score import SEED
+
+with needed("lab"):
+    from nbformat import NotebookNode
+    from nbformat.v4 import new_output
+
+PATIENCE_S = 10  # an answer is awaited so much longer than the student's code may run
+
+
+class StandIn:
+    """A function of the student's, as the tests see it: a call of it is one in the student's kernel."""
+
+    def __init__(self, name: str, call: Callable):
+        self.name, self._call = name, call
+
+    def __call__(self, *given, **named):
+        return self._call(self.name, given, named)
+
+
+class HiddenTests:
+    """One cell of hidden tests.
+
+    source : as the gradebook has it, never as it was handed in
+    examinee : answers calls; see `examinee.Examinee`
+    seed : of the inputs
+    """
+
+    def __init__(self, source: str, examinee, seed: int):
+        self.source, self.examinee, self.seed = source, examinee, seed
+        self.namespace: dict = {"__name__": "hidden_tests"}
+        self.standing_in = {name: StandIn(name, self._call) for name in names_asked_for(source)}
+
+    def outputs(self) -> list[NotebookNode]:
+        """Run it; what a kernel would have shown: the report, and the score as the last value."""
+        *body, last = ast.parse(self.source).body
+        self.namespace |= self.standing_in
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed), self._surroundings():
+                exec(compile(ast.Module(body, []), "<hidden tests>", "exec"), self.namespace)
+                self._own = set(self.namespace)
+                score = eval(compile(ast.Expression(last.value), "<hidden tests>", "eval"), self.namespace)
+            result = new_output("execute_result", {"text/plain": repr(float(score))}, execution_count=1)
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            result = new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[said])
+        shown = [new_output("stream", name="stdout", text=printed.getvalue())] if printed.getvalue() else []
+        return [*shown, result]
+
+    def _call(self, name: str, given: tuple, named: dict):
+        return self.examinee.call(name, given, named, self._served())
+
+    def _served(self) -> dict[str, Callable]:
+        """Right versions of earlier parts that `Score` has put in the place of the student's own for another try.
+
+        These alone: what the tests define for themselves was there before, and no student's code may ask for it.
+        """
+        return {
+            name: value
+            for name, value in self.namespace.items()
+            if name not in self._own or (name in self.standing_in and value is not self.standing_in[name])
+        }
+
+    @contextlib.contextmanager
+    def _surroundings(self):
+        before = os.environ.get(SEED)
+        os.environ[SEED] = str(self.seed)
+        token = closed.loaded_of.set(self.examinee.loaded)
+        try:
+            with patient(PATIENCE_S):
+                yield
+        finally:
+            closed.loaded_of.reset(token)
+            if before is None:
+                del os.environ[SEED]
+            else:
+                os.environ[SEED] = before
+
+
+def names_asked_for(source: str) -> set[str]:
+    """The global names that a cell reads and does not set: what it expects of the notebook."""
+    top = symtable.symtable(source, "<hidden tests>", "exec")
+    own = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    found, tables = set(), [top]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        found |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced()}
+    return {name for name in found - own if not hasattr(builtins, name)}

@@ -1,0 +1,68 @@
+"""Limits on what all processes of a kernel have together: a thread that looks, and ends them where it is too much."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import psutil
+
+LOOKS_S = 0.25  # from one look to the next: what a process takes in between comes on top
+FILES = 20_000  # in a folder in memory: an empty one takes memory, too
+
+
+class Limits(NamedTuple):
+    """What a kernel and all that it started may have together."""
+
+    memory: int  # bytes
+    processes: int
+    seconds: float  # from its start
+    scratch: int  # bytes, in each folder in memory
+
+
+def watch(process: psutil.Process, root: str, limits: Limits, end: Callable[[str], None]) -> None:
+    """Start to look after a process and its descendants, until it ends.
+
+    Parameters
+    ----------
+    process : the sandbox's first
+    root : its file system, as this process sees it
+    limits : what they may have
+    end : called with the reason where they have more
+    """
+    threading.Thread(target=_look, args=(process, root, limits, end), daemon=True).start()
+
+
+def _look(process: psutil.Process, root: str, limits: Limits, end: Callable[[str], None]) -> None:
+    last = time.monotonic() + limits.seconds
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+        with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError):
+            why = too_much(process, root, limits)
+            if not why and time.monotonic() > last:
+                why = f"it ran for {limits.seconds:g} seconds"
+            if why:
+                return end(why)
+        time.sleep(LOOKS_S)
+
+
+def too_much(process: psutil.Process, root: str, limits: Limits) -> str:
+    """What a process and its descendants have more of than they may; "" if nothing."""
+    family = process.children(recursive=True)
+    if len(family) > limits.processes:
+        return f"it started more than {limits.processes} processes"
+    memory = 0
+    for each in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            used = each.memory_info()
+            memory += used.rss - used.shared
+    for folder in ("/tmp", "/dev/shm"):
+        with contextlib.suppress(OSError):
+            state = os.statvfs(root + folder)
+            memory += (state.f_blocks - state.f_bfree) * state.f_frsize
+            if state.f_files - state.f_ffree > FILES:
+                return f"it wrote more than {FILES} files"
+    if memory > limits.memory:
+        return f"it used more than {limits.memory / 2**30:.2g} GiB of memory"
+    return ""

@@ -1,0 +1,114 @@
+"""Values as JSON, between two processes of which one trusts nothing that the other says.
+
+Whatever is read becomes a plain value: None, a truth value, a number, a text, an array of NumPy's, or a tuple or a
+list of these. Nothing that is read runs. What is no such value is written as the name of its type alone.
+"""
+
+import base64
+import binascii
+import re
+
+import numpy as np
+
+KINDS = "biufc"  # of NumPy's dtypes: truth values, integers, floats, complex numbers
+BYTES = 2**24  # of all arrays in a message, and of all its texts
+ITEMS, DEPTH = 10_000, 8  # of tuples and lists together; of one in another
+DTYPE = re.compile(r"[<>|][biufc]\d{1,2}")
+NAME = re.compile(r"\w{1,80}")
+
+
+class Malformed(ValueError):
+    """What came is no value, or too large."""
+
+
+class Budget:
+    """What may still be read or written of a message.
+
+    bytes, items : how much there may be, before the first value.
+    """
+
+    def __init__(self, bytes: int = BYTES, items: int = ITEMS):
+        self.bytes, self.items = bytes, items
+
+    def take(self, bytes: int, depth: int) -> None:
+        """Raise `Malformed` where it is not left."""
+        self.bytes, self.items = self.bytes - bytes, self.items - 1
+        if self.bytes < 0:
+            raise Malformed("it is too large")
+        if self.items < 0 or depth > DEPTH:
+            raise Malformed("it has too many parts, or parts in parts")
+
+
+def write(value, budget: Budget | None = None, depth: int = 0) -> list:
+    """A value as lists and texts for JSON: what it is, and what it holds.
+
+    Raises:
+        Malformed: it is larger than a message may be.
+    """
+    budget = budget or Budget()
+    kind = type(value)
+    if isinstance(value, np.generic | np.ndarray) and value.dtype.kind in KINDS:
+        array = np.array(value, copy=True, subok=False)
+        budget.take(array.nbytes, depth)
+        name = "number" if isinstance(value, np.generic) else "array"
+        return [name, array.dtype.str, list(array.shape), base64.b64encode(array.tobytes()).decode("ascii")]
+    budget.take(len(value) if kind is str else 0, depth)
+    if value is None:
+        return ["none"]
+    if kind is bool:
+        return ["bool", value]
+    if kind is int and abs(value) < 2**1000:
+        return ["int", hex(value)]
+    if kind is float:
+        return ["float", value.hex()]
+    if kind is str:
+        return ["text", value]
+    if isinstance(value, tuple | list):
+        name = "tuple" if isinstance(value, tuple) else "list"
+        return [name, [write(part, budget, depth + 1) for part in value]]
+    return ["other", kind.__name__]
+
+
+def read(form, budget: Budget | None = None, depth: int = 0):
+    """The value of what `write` made, or of what somebody else did; arrays are new, and may be written to.
+
+    Raises:
+        Malformed: it is none, or larger than it may be.
+    """
+    budget = budget or Budget()
+    try:
+        name, *held = form
+        if name in ("array", "number"):
+            return _array(name, *held, budget, depth)
+        (content,) = held or [None]
+        budget.take(len(content) if isinstance(content, str) else 0, depth)
+        if name == "none":
+            return None
+        if name == "bool" and isinstance(content, bool):
+            return content
+        if name == "int" and len(content) < 300:
+            return int(content, 16)
+        if name == "float":
+            return float.fromhex(content)
+        if name == "text" and isinstance(content, str):
+            return content
+        if name in ("tuple", "list") and isinstance(content, list):
+            return (tuple if name == "tuple" else list)([read(part, budget, depth + 1) for part in content])
+        if name == "other" and NAME.fullmatch(content):
+            return type(content, (), {})()  # nothing but the name of its type
+    except (TypeError, ValueError, OverflowError, binascii.Error) as error:
+        if isinstance(error, Malformed):
+            raise
+        raise Malformed(f"it is no value: {type(error).__name__}") from None
+    raise Malformed("it is no value")
+
+
+def _array(name: str, dtype: str, shape: list, data: str, budget: Budget, depth: int):
+    if not (isinstance(dtype, str) and DTYPE.fullmatch(dtype) and len(shape) <= 32):
+        raise Malformed("its dtype or shape is none")
+    if not all(type(size) is int and 0 <= size <= BYTES for size in shape):
+        raise Malformed("its shape is none")
+    budget.take(len(data) * 3 // 4, depth)
+    array = np.frombuffer(base64.b64decode(data, validate=True), np.dtype(dtype)).copy()
+    array = array.reshape(shape)  # raises ValueError where the numbers are too few or too many
+    return array[()] if name == "number" and array.ndim == 0 else array
