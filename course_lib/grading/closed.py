@@ -1,20 +1,9 @@
 """Close a module for the length of an assignment whose subject it already contains."""
 
-import contextvars
 import importlib.abc
 import sys
-from collections.abc import Callable, Iterable
 
 from course_lib.grading.compare import CheckFailed
-
-
-def _loaded(names: Iterable[str]) -> list[str]:
-    return [name for name in names if sys.modules.get(name) is not None]
-
-
-# Which of some modules the notebook has loaded; where the tests run in another process, that process asks.
-loaded_of: contextvars.ContextVar[Callable[[Iterable[str]], list[str]]]
-loaded_of = contextvars.ContextVar("loaded_of", default=_loaded)
 
 
 class _Closed(importlib.abc.MetaPathFinder):
@@ -48,7 +37,7 @@ def expect_closed(*names: str) -> None:
     Raises:
         CheckFailed: with the names of those that were.
     """
-    loaded = loaded_of.get()(names)
+    loaded = [name for name in names if sys.modules.get(name) is not None]
     if loaded:
         raise CheckFailed(
             f"This notebook loaded {', '.join(loaded)}, which the assignment's rules close. Remove the import, "

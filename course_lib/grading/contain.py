@@ -7,7 +7,6 @@ win it. Here both are thrown away, and an endless loop or a call of `sys.exit` e
 
 import _thread
 import contextlib
-import contextvars
 import functools
 import io
 import logging
@@ -15,7 +14,6 @@ import os
 import signal
 import sys
 import threading
-import time
 import traceback
 import warnings
 
@@ -27,36 +25,8 @@ LIMIT_S = 3.0
 AGAIN_S = 0.05  # from one alarm to the next: time for the code that was stopped to put its own things in order
 
 
-_limit = contextvars.ContextVar("limit", default=(LIMIT_S, float("inf")))  # the seconds, and when they are over
-_patience = contextvars.ContextVar("patience", default=0.0)  # seconds on top where the code runs in another process
-
-
 class Stopped(CheckFailed):
     """The time limit ended the code under test."""
-
-
-def time_left() -> float:
-    """Seconds until the innermost `contained` stops the code; its limit where there is none."""
-    limit_s, end = _limit.get()
-    return min(limit_s, max(0.0, end - time.monotonic()))
-
-
-def stopped() -> Stopped:
-    """What the innermost `contained` raises at its limit."""
-    return Stopped(
-        f"Stopped after {_limit.get()[0]:g} seconds. Is there a loop that never ends? Any right answer takes far "
-        "less than one second here."
-    )
-
-
-@contextlib.contextmanager
-def patient(seconds: float):
-    """A block where `contained` sounds its alarm so much later: the code runs elsewhere, and is stopped there first."""
-    token = _patience.set(seconds)
-    try:
-        yield
-    finally:
-        _patience.reset(token)
 
 
 class _TimeIsUp(BaseException):
@@ -94,9 +64,8 @@ def contained(limit_s: float = LIMIT_S):
         CheckFailed: for any exception of the code inside, an exit, or the time limit. `KeyboardInterrupt`
             passes: it is how nbgrader and Jupyter stop a cell.
     """
-    token = _limit.set((limit_s, time.monotonic() + limit_s))
     try:
-        with _silence(), _alarm(limit_s + _patience.get()):
+        with _silence(), _alarm(limit_s):
             yield
     except CheckFailed:
         raise
@@ -106,11 +75,12 @@ def contained(limit_s: float = LIMIT_S):
             "its cell, then run this one again."
         ) from None
     except _TimeIsUp:
-        raise stopped() from None
+        raise Stopped(
+            f"Stopped after {limit_s:g} seconds. Is there a loop that never ends? Any right answer takes far "
+            "less than one second here."
+        ) from None
     except (Exception, SystemExit, GeneratorExit) as error:
-        raise CheckFailed(getattr(error, "described", None) or _describe(error)) from None
-    finally:
-        _limit.reset(token)
+        raise CheckFailed(_describe(error)) from None
 
 
 @contextlib.contextmanager

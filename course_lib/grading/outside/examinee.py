@@ -11,7 +11,7 @@ import numpy as np
 from course_lib._extras import needed
 from course_lib.grading.answering import ERRORS
 from course_lib.grading.compare import CheckFailed
-from course_lib.grading.contain import stopped, time_left
+from course_lib.grading.contain import LIMIT_S, Stopped
 from course_lib.grading.values import NAME, Budget, Malformed, read, write
 
 with needed("lab"):
@@ -54,6 +54,7 @@ class Examinee:
         self.kernel = kernel
         self._client = self._request = None
         self._lost = self._within = False
+        self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over
 
     def call(self, name: str, given: tuple, named: dict, served: dict[str, Callable]):
         """What the student's function of this name returns; arrays that it changes are changed afterwards.
@@ -70,7 +71,8 @@ class Examinee:
         """
         arguments = {str(place): value for place, value in enumerate(given)} | named
         forms = {key: write(value) for key, value in arguments.items()}
-        asked = {"name": name, "given": forms, "served": sorted(served), "seconds": time_left()}
+        seconds = min(self.seconds, max(0.01, self.end - time.monotonic()))
+        asked = {"name": name, "given": forms, "served": sorted(served), "seconds": seconds}
         try:
             said = self._ask(asked, served)
             _change(arguments, said.get("changed", {}))
@@ -80,10 +82,10 @@ class Examinee:
             why = str(error) if isinstance(error, Malformed) else "it is no answer"
             raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.") from None
         if said["kind"] == "missing":
-            raise NameError(f"name {name!r} is not defined")
+            raise _error(["NameError"], f"NameError: name {name!r} is not defined.")
         if said["kind"] == "raised":
             if said.get("stopped") is True:
-                raise stopped()
+                raise self._stopped()
             raise _error(said.get("types"), said.get("text"))
         raise CheckFailed(f"What `{name}` hands back cannot be read: it is no answer.")
 
@@ -154,7 +156,7 @@ class Examinee:
                         continue
                     if message["msg_type"] == "execute_reply":
                         self._request = None
-                        raise stopped() if interrupted else CheckFailed(_ended(message["content"]))
+                        raise self._stopped() if interrupted else CheckFailed(_ended(message["content"]))
                     answer = json.loads(message["content"]["prompt"])
                     if isinstance(answer, dict):
                         return answer
@@ -167,9 +169,15 @@ class Examinee:
                 raise CheckFailed("Your code ended the process that it runs in.")
             if time.monotonic() > end:
                 if interrupted:
-                    raise stopped()
+                    raise self._stopped()
                 interrupted, end = True, time.monotonic() + GRACE_S
                 self.kernel.interrupt()
+
+    def _stopped(self) -> Stopped:
+        return Stopped(
+            f"Stopped after {self.seconds:g} seconds. Is there a loop that never ends? Any right answer takes far less "
+            "than one second here."
+        )
 
     def _right_value(self, wanted: dict, served: dict[str, Callable]) -> dict:
         name, forms = wanted.get("name"), wanted.get("given")
@@ -205,15 +213,12 @@ def _change(arguments: dict, changed: dict) -> None:
         before[...] = after
 
 
-def _error(types, text) -> Exception:
-    """An error as it was raised there: of the nearest of Python's own types, with its name and its text."""
+def _error(types, text) -> CheckFailed:
+    """An error as it was raised there, of the nearest of Python's own types as well, with its text."""
     types = [name for name in types if isinstance(name, str)] if isinstance(types, list) else []
     name = types[0] if types and NAME.fullmatch(types[0]) else "Exception"
-    base = next((ERRORS[each] for each in types if each in ERRORS), Exception)
-    text = text[:2_000] if isinstance(text, str) else name
-    error = type(name, (base,), {})(text)
-    error.described = text
-    return error
+    own = [ERRORS[each] for each in types if each in ERRORS and not issubclass(CheckFailed, ERRORS[each])][:1]
+    return type(name, (CheckFailed, *own), {})(text[:2_000] if isinstance(text, str) else name)
 
 
 def _ended(content: dict) -> str:

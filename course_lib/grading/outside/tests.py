@@ -6,12 +6,15 @@ import contextlib
 import io
 import os
 import symtable
+import time
 from collections.abc import Callable
+from unittest import mock
 
+from course_lib import grading
 from course_lib._extras import needed
-from course_lib.grading import closed
-from course_lib.grading.contain import patient
-from course_lib.grading.score import SEED
+from course_lib.grading.compare import CheckFailed
+from course_lib.grading.contain import LIMIT_S
+from course_lib.grading.score import SEED, Score
 
 with needed("lab"):
     from nbformat import NotebookNode
@@ -76,18 +79,33 @@ class HiddenTests:
 
     @contextlib.contextmanager
     def _surroundings(self):
-        before = os.environ.get(SEED)
-        os.environ[SEED] = str(self.seed)
-        token = closed.loaded_of.set(self.examinee.loaded)
-        try:
-            with patient(PATIENCE_S):
-                yield
-        finally:
-            closed.loaded_of.reset(token)
-            if before is None:
-                del os.environ[SEED]
-            else:
-                os.environ[SEED] = before
+        """What the tests import of `course_lib.grading`, where that must know of the kernel; their seed."""
+        examinee = self.examinee
+
+        class ScoreFromOutside(Score):
+            """Its limits are for the student's code; what the answers take is on top of them."""
+
+            def __init__(self, *given, limit_s: float = LIMIT_S, **named):
+                super().__init__(*given, limit_s=limit_s + PATIENCE_S, **named)
+
+            def _failure(self, test) -> str:
+                examinee.seconds = self.limit_s - PATIENCE_S
+                examinee.end = time.monotonic() + examinee.seconds
+                return super()._failure(test)
+
+        def expect_closed(*names: str) -> None:
+            loaded = examinee.loaded(names)
+            if loaded:
+                raise CheckFailed(
+                    f"This notebook loaded {', '.join(loaded)}, which the assignment's rules close. Remove the import, "
+                    "restart the kernel and run all cells."
+                )
+
+        with (
+            mock.patch.multiple(grading, Score=ScoreFromOutside, expect_closed=expect_closed),
+            mock.patch.dict(os.environ, {SEED: str(self.seed)}),
+        ):
+            yield
 
 
 def names_asked_for(source: str) -> set[str]:
