@@ -1,6 +1,5 @@
 """The student's kernel as the hidden tests reach it: a call goes in, a value comes out, and nothing else."""
 
-import contextlib
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -78,7 +77,7 @@ class Examinee:
             _change(arguments, said.get("changed", {}))
             if said["kind"] == "returned":
                 return read(said["value"])
-        except (Malformed, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             why = str(error) if isinstance(error, Malformed) else "it is no answer"
             raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.") from None
         if said["kind"] == "missing":
@@ -91,16 +90,27 @@ class Examinee:
 
     def loaded(self, names: Iterable[str]) -> list[str]:
         """Which of some modules the notebook has loaded, as it says."""
+        self.recover()
         said = self._ask({"loaded": list(names)}, {}).get("names")
         return [name for name in names if isinstance(said, list) and name in said]
 
+    def recover(self) -> None:
+        """A new kernel where the last call lost the old one; to be called before each test, outside of its time."""
+        if self._lost and not self.kernel.time_is_over():
+            self.close()
+            self.kernel.renew()
+            self._lost = False
+
     def finish(self) -> None:
-        """No more is asked for now: the kernel runs cells again."""
+        """No more is asked for now: the kernel runs cells again, another one where this one was lost."""
         if self._request and not self._lost:
-            with contextlib.suppress(CheckFailed):
+            try:
                 self._client.input("null")
                 self._next(time.monotonic() + GRACE_S)
+            except (CheckFailed, Malformed):
+                self._lost = self._request is not None  # its reply, which ends the request, is what was waited for
         self._request = None
+        self.recover()
 
     def close(self) -> None:
         """Let go of the kernel; the next call looks for it anew."""
@@ -129,11 +139,9 @@ class Examinee:
             raise
 
     def _start(self) -> None:
-        """Let the kernel answer, in a new one where the old one was lost."""
+        """Let the kernel answer."""
         if self._lost:
-            self.close()
-            self.kernel.renew()
-            self._lost = False
+            raise CheckFailed("Your code ended the process that it runs in.")
         if not self._client:
             self._client = limited(BlockingKernelClient())
             self._client.load_connection_info(self.kernel.connection())

@@ -51,6 +51,11 @@ class ExecuteOutside(ExecuteToTheEnd):
         config=True
     )
 
+    limits = Dict(
+        {"memory": 2 * 2**30, "processes": 64, "scratch": 128 * 2**20},
+        help="What a notebook in the sandbox may use; settings of SandboxProvisioner.",
+    ).tag(config=True)
+
     def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
         """Run all cells, as far as time and kernels go."""
         about = resources["nbgrader"]
@@ -96,7 +101,8 @@ class ExecuteOutside(ExecuteToTheEnd):
             return super().create_kernel_manager()
         self.km = LimitedManager(kernel_name=self.kernel_name or "python3", config=self.config)
         if self.sandbox == REQUIRED:
-            settings = {"packages": self._packages, "hidden": self._hides, "seconds": 2 * self.notebook_limit}
+            settings = {"packages": self._packages, "hidden": self._hides, "seconds": 2.0 * self.notebook_limit}
+            settings |= self.limits
             self.km.kernel_spec_manager = SandboxedSpecs(settings=settings)
         return self.km
 

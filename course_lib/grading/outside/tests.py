@@ -89,6 +89,7 @@ class HiddenTests:
                 super().__init__(*given, limit_s=limit_s + PATIENCE_S, **named)
 
             def _failure(self, test) -> str:
+                examinee.recover()
                 examinee.seconds = self.limit_s - PATIENCE_S
                 examinee.end = time.monotonic() + examinee.seconds
                 return super()._failure(test)

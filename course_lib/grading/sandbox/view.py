@@ -61,7 +61,8 @@ def _tried() -> str:
     return (
         f"bubblewrap does not work here: {done.stderr.strip()[:300]}. It needs user name spaces, which some "
         "systems and most containers close. Ask whoever runs the machine to open them: `sysctl "
-        "user.max_user_namespaces kernel.unprivileged_userns_clone kernel.apparmor_restrict_unprivileged_userns` shows what is set."
+        "user.max_user_namespaces kernel.unprivileged_userns_clone kernel.apparmor_restrict_unprivileged_userns` shows "
+        "what is set."
     )
 
 

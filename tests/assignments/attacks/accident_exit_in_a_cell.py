@@ -1,0 +1,10 @@
+"""A cell in the middle ends the process.
+
+cell: causal-mask
+others: solved
+loses: test-causal-mask 2
+"""
+
+import os
+
+os._exit(1)

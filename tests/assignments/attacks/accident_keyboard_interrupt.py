@@ -1,0 +1,10 @@
+"""A function raises KeyboardInterrupt.
+
+cell: split-heads
+others: solved
+loses: test-split-heads 2
+"""
+
+
+def split_heads(x, n_heads):
+    raise KeyboardInterrupt

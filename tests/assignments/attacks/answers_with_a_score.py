@@ -1,0 +1,5 @@
+"""The student's side sends a score in the place of a value."""
+
+from course_lib.grading import answering
+
+answering._called = lambda namespace, asked, ask: {"kind": "score", "value": ["float", (26.0).hex()], "points": 26.0}

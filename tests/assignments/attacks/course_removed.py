@@ -1,0 +1,5 @@
+"""The course is removed."""
+
+import shutil
+
+shutil.rmtree(COURSE, ignore_errors=True)

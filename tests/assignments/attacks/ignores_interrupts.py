@@ -1,0 +1,10 @@
+"""A function runs for ever, and is deaf to every signal that may be ignored."""
+
+
+def softmax(x):
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGALRM, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        pass

@@ -1,0 +1,7 @@
+"""Memory is taken without end."""
+
+
+def softmax(x):
+    kept = []
+    while True:
+        kept.append(np.ones(4_000_000))

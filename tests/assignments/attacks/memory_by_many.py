@@ -1,0 +1,9 @@
+"""Many processes take memory together."""
+
+import os
+import time
+
+for _ in range(60):
+    if os.fork() == 0:
+        kept = np.ones(20_000_000)
+        time.sleep(1000)

@@ -1,0 +1,4 @@
+"""Lines are printed without end."""
+
+while True:
+    print("x" * 1000)
