@@ -6,6 +6,7 @@ from pathlib import Path
 
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.turn import ending_in_order, only_run
+from course_lib.grading.outside.execute import ExecuteOutside, check_sandbox
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
         with only_run(chosen.course), ending_in_order():
             batch = Batch(chosen.course, chosen.assignment)
             batch.check(chosen.moodle, chosen.canvas)
+            check_sandbox(ExecuteOutside(parent=batch.course), chosen.assignment)
             batch.collect(chosen.zip)
             batch.grade(chosen.force)
             batch.settle(chosen.settle)

@@ -66,8 +66,10 @@ class ExecuteOutside(ExecuteToTheEnd):
         if self._packages is not None:
             course = self.parent.parent.coursedir  # preprocessor -> exporter -> converter
             self._hides = [course.root, str(self.config.Exchange.get("root") or "")]
-            if self.sandbox == REQUIRED:
-                _check_sandbox()
+            try:
+                check_sandbox(self, about["assignment"])
+            except SandboxMissing as error:  # nbgrader ends its run at an error of this type, not the submission alone
+                raise NbGraderException(str(error)) from None
             self._sources = hidden_tests(about)
             code = [cell for cell in nb.cells if cell.cell_type == "code"]
             own = [cell.source for cell in code if _grade_id(cell) not in self._sources]
@@ -161,15 +163,21 @@ def hidden_tests(about: dict) -> dict[str, str]:
         return {cell.name: cell.source for cell in notebook.source_cells if cell.name in points}
 
 
-def _check_sandbox() -> None:
-    try:
-        bubblewrap()
-    except SandboxMissing as error:
-        # nbgrader ends its run at an error of this type, and not the submission alone
-        raise NbGraderException(
-            f"{error} To grade without a sandbox, where student's code may read and write what you may, set "
-            f"c.ExecuteOutside.sandbox = '{OFF}' in nbgrader_config.py."
-        ) from None
+def check_sandbox(settings: ExecuteOutside, assignment: str) -> None:
+    """Look whether there is the sandbox that an assignment asks for, before anything is graded.
+
+    Raises
+    ------
+    SandboxMissing : there is none; says how to install it, and how to grade without.
+    """
+    if assignment in settings.assignments and settings.sandbox == REQUIRED:
+        try:
+            bubblewrap()
+        except SandboxMissing as error:
+            raise SandboxMissing(
+                f"{error} To grade without a sandbox, where students' code may read and write what you may, set "
+                f"c.ExecuteOutside.sandbox = '{OFF}' in nbgrader_config.py."
+            ) from None
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

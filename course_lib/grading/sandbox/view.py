@@ -27,7 +27,7 @@ HOW = """Install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap` 
 Windows have nothing like it: grade in a virtual machine or a container that holds nothing but the course."""
 
 
-class SandboxMissing(RuntimeError):
+class SandboxMissing(ValueError):
     """This machine cannot run the sandbox; the message says why, and what to do."""
 
 

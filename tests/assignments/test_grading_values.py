@@ -1,0 +1,106 @@
+"""Values that pass between two processes: what is written is read again, and what is no value is refused."""
+
+import base64
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from course_lib.grading.values import BYTES, DEPTH, ITEMS, Budget, Malformed, read, write
+
+VALUES = [
+    None, True, False, 0, -7, 2**200, 1.5, float("nan"), float("-inf"), "", "ä text\n", (), [],
+    (1, [2.0, "x"], (None,)),
+    np.float32(1.5), np.int64(3), np.True_, np.zeros(()), np.zeros((0, 3)), np.arange(6.0).reshape(2, 3).T,
+    np.array([True, False]), np.arange(4, dtype=">i2"), np.array([1 + 2j]), np.float16([1.5]),
+]  # fmt: skip
+
+
+def passed(value):
+    return read(json.loads(json.dumps(write(value))))
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:40])
+def test_a_value_is_the_same_on_the_other_side(value):
+    found = passed(value)
+    assert type(found) is type(value)
+    if isinstance(value, np.ndarray | np.generic):
+        assert found.dtype == value.dtype and found.shape == value.shape
+    np.testing.assert_equal(found, value)
+
+
+def test_an_array_that_was_read_is_plain_and_may_be_written_to():
+    class Own(np.ndarray):
+        pass
+
+    found = passed(np.arange(3.0).view(Own))
+    found[0] = 7
+    assert type(found) is np.ndarray and found.tolist() == [7, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{1}, {"a": 1}, object(), len, np.array(["text"]), np.array([None]), 2**2000],
+    ids=lambda v: type(v).__name__,
+)
+def test_of_anything_else_the_name_of_its_type_passes_alone(value):
+    assert write(value) == ["other", type(value).__name__]
+    assert type(passed(value)).__name__ == type(value).__name__ and not vars(passed(value))
+
+
+def array(dtype="<f8", shape=(1,), data=bytes(8)):
+    return ["array", dtype, list(shape), base64.b64encode(data).decode()]
+
+
+REFUSED = {
+    "an object dtype": array("|O"),
+    "a pickle for bytes": array("|O", data=pickle.dumps([])),
+    "a structured dtype": array("<f8,<f8"),
+    "a void dtype": array("|V8"),
+    "dates": array("<M8"),
+    "a dtype that does not exist": array("<f7"),
+    "a dtype that is no text": ["array", 3, [1], ""],
+    "too few bytes": array(shape=(2,)),
+    "too many bytes": array(data=bytes(16)),
+    "a negative size": array(shape=(-1,)),
+    "a size that is no whole number": array(shape=(1.0,)),
+    "a truth value for a size": array(shape=(True,)),
+    "sizes whose product is too large": array(shape=(2**23, 2**23)),
+    "too many axes": array(shape=[1] * 65),
+    "letters that are not base64": ["array", "<f8", [1], "!" * 12],
+    "no array at all": ["array"],
+    "a name that nobody knows": ["code", "1 + 1"],
+    "a name that is a list": [[], 1],
+    "nothing": [],
+    "a text for a list": ["list", "abc"],
+    "a number for a text": ["text", 3],
+    "a text for a truth value": ["bool", "yes"],
+    "a number for a float": ["float", 3],
+    "letters for a float": ["float", "x"],
+    "a very long whole number": ["int", "0x" + "f" * 10_000],
+    "a type with another name than one": ["other", "a.b"],
+    "a type without a name": ["other", None],
+    "a dict": {"a": 1},
+    "a bare text": "none",
+    "None": None,
+}
+
+
+@pytest.mark.parametrize("form", REFUSED.values(), ids=REFUSED)
+def test_what_is_no_value_is_refused(form):
+    with pytest.raises(Malformed):
+        read(form)
+
+
+def test_what_is_too_large_is_refused_on_both_sides():
+    deep = []
+    for _ in range(DEPTH + 1):
+        deep = [deep]
+    for value in (np.zeros(BYTES), "x" * (BYTES + 1), [0] * (ITEMS + 1), deep, [np.zeros(BYTES // 16)] * 3):
+        with pytest.raises(Malformed, match="too"):
+            write(value)
+    unlimited = Budget(2**40, 2**30)
+    for value in (np.zeros(BYTES // 4), "x" * (BYTES + 1), [0] * (ITEMS + 1)):
+        with pytest.raises(Malformed, match="too"):
+            read(write(value, unlimited))
