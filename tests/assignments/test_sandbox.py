@@ -15,6 +15,7 @@ from jupyter_client.manager import start_new_kernel
 from course_lib.grading.outside import execute
 from course_lib.grading.outside.execute import SandboxedSpecs
 from course_lib.grading.sandbox import view
+from course_lib.grading.sandbox.__main__ import main
 from course_lib.grading.sandbox.provisioner import NAME, sandboxed
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
 
@@ -250,3 +251,12 @@ def test_where_there_is_none_it_is_said_how_to_get_it(monkeypatch, tmp_path):
             bubblewrap()
     finally:
         view._tried.cache_clear()
+
+
+def test_the_command_says_whether_it_works_and_installs_a_kernel(tmp_path, capsys, monkeypatch):
+    assert main(["install", "--packages", "numpy", "--prefix", str(tmp_path)]) == 0
+    installed = json.loads((tmp_path / "share/jupyter/kernels/python3-sandbox/kernel.json").read_text())
+    config = {"provisioner_name": NAME, "config": {"packages": ["numpy"]}}
+    assert installed["metadata"]["kernel_provisioner"] == config and "works here" in capsys.readouterr().out
+    monkeypatch.setattr(view, "_tried", lambda: "There is none.")
+    assert main([]) == 1 and capsys.readouterr().err == "There is none.\n"

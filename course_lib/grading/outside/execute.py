@@ -87,7 +87,13 @@ class ExecuteOutside(ExecuteToTheEnd):
         self._index = index
         source = self._sources.get(_grade_id(cell))
         if source is None or self.time_is_over():
-            cell, resources = super().preprocess_cell(cell, resources, index)
+            try:
+                cell, resources = super().preprocess_cell(cell, resources, index)
+            except Exception as error:
+                if self._packages is None:
+                    raise
+                self._stop(f"the code of cell {index + 1} sent what is no message of a kernel ({type(error).__name__})")
+                cell.outputs = [self._notice()]
             if self._stopped and self._packages is not None and not self.time_is_over():
                 self._stopped = ""  # that cell has the notice; the others need not pay for it
                 self._passed_over.add(index)

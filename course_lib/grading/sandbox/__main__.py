@@ -1,4 +1,4 @@
-"""`python -m course_lib.grading.sandbox`: whether the sandbox works here; with `install`, a kernel in it for Jupyter."""
+"""`python -m course_lib.grading.sandbox`: does the sandbox work here? With `install`, a kernel in it for Jupyter."""
 
 import argparse
 import json

@@ -67,9 +67,7 @@ class SandboxProvisioner(LocalProvisioner):
         kwargs["cmd"] = [
             program, *ISOLATED, "--info-fd", str(self._tell), "--clearenv", *self._environment(kwargs.get("env") or {}),
             *arguments(Path(kwargs.get("cwd") or os.getcwd()), self.scratch, self.packages, self.hidden),
-            "--ro-bind", connection, CONNECTION,
-            "--", "prlimit", f"--data={self.memory}", f"--nproc={self.processes * 4}", f"--fsize={self.scratch}",
-            "--core=0", "--nofile=1024", "--", *command,
+            "--ro-bind", connection, CONNECTION, "--", *self._limits_of_each(), *command,
         ]  # fmt: skip
         return kwargs
 
@@ -109,6 +107,11 @@ class SandboxProvisioner(LocalProvisioner):
         self.ended = why
         if self.process:
             self.process.kill()
+
+    def _limits_of_each(self) -> list[str]:
+        """What one process may have; of processes it counts threads as well."""
+        limits = {"data": self.memory, "nproc": 4 * self.processes, "fsize": self.scratch, "core": 0, "nofile": 1024}
+        return ["prlimit", *(f"--{name}={limit}" for name, limit in limits.items()), "--"]
 
     def _environment(self, given: dict[str, str]) -> list[str]:
         kept = {name: given[name] for name in PASSED if name in given}
