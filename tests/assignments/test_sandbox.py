@@ -10,7 +10,7 @@ import xmlrpc
 import psutil
 import pytest
 from jupyter_client.kernelspec import KernelSpecManager
-from jupyter_client.manager import start_new_kernel
+from jupyter_client.manager import KernelManager
 
 from course_lib.grading.outside import execute
 from course_lib.grading.outside.execute import SandboxedSpecs
@@ -27,8 +27,12 @@ SETTINGS = {"packages": ["numpy"], "memory": 2**29, "processes": 20, "scratch": 
 def kernel(folder, **settings):
     """A manager and a client of a kernel in the sandbox."""
     specs = SandboxedSpecs(settings=SETTINGS | settings)
-    manager, client = start_new_kernel(kernel_spec_manager=specs, cwd=str(folder), startup_timeout=120)
+    manager = KernelManager(kernel_name="python3", kernel_spec_manager=specs)
+    manager.start_kernel(cwd=str(folder))
+    client = manager.blocking_client()
+    client.start_channels()
     try:
+        client.wait_for_ready(timeout=120)
         yield manager, client
     finally:
         client.stop_channels()

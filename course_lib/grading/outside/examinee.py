@@ -1,5 +1,6 @@
 """The student's kernel as the hidden tests reach it: a call goes in, a value comes out, and nothing else."""
 
+import collections
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -21,6 +22,7 @@ START = '__import__("course_lib.grading.answering", fromlist=["serve_notebook"])
 LARGEST = 48 * 2**20  # bytes of a message from a kernel: whoever sends more is cut off
 GRACE_S = 2  # beyond the seconds that a call may take: for the answer, and again for the end after an interrupt
 STARTS_S = 60
+FATAL = 2  # so many calls of a function may cost a kernel each, before it is called no more
 RIGHT_VALUES = 1_000  # of earlier parts, for one call
 RIGHT_BYTES = 2**17  # of the arguments of each: a right version must not be made to compute for ever
 
@@ -53,6 +55,8 @@ class Examinee:
         self.kernel = kernel
         self._client = self._request = None
         self._lost = self._within = False
+        self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
+        self._called: tuple = ()
         self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over
 
     def call(self, name: str, given: tuple, named: dict, served: dict[str, Callable]):
@@ -68,9 +72,15 @@ class Examinee:
         CheckFailed : it took too long, ended its kernel, or handed back what is no value.
         Exception : it raised one; the nearest of Python's own, with the text that a student is shown.
         """
+        key = (name, *sorted(served))
+        if self._fatal[key] >= FATAL:
+            raise CheckFailed(
+                f"`{name}` ended its process in earlier tests, or could not be stopped. It was not called."
+            )
         arguments = {str(place): value for place, value in enumerate(given)} | named
         forms = {key: write(value) for key, value in arguments.items()}
         seconds = min(self.seconds, max(0.01, self.end - time.monotonic()))
+        self._called = key
         asked = {"name": name, "given": forms, "served": sorted(served), "seconds": seconds}
         try:
             said = self._ask(asked, served)
@@ -80,6 +90,8 @@ class Examinee:
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             why = str(error) if isinstance(error, Malformed) else "it is no answer"
             raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.") from None
+        finally:
+            self._fatal[key] += self._lost
         if said["kind"] == "missing":
             raise _error(["NameError"], f"NameError: name {name!r} is not defined.")
         if said["kind"] == "raised":
@@ -177,6 +189,7 @@ class Examinee:
                 raise CheckFailed("Your code ended the process that it runs in.")
             if time.monotonic() > end:
                 if interrupted:
+                    self._fatal[self._called] = FATAL
                     raise self._stopped()
                 interrupted, end = True, time.monotonic() + GRACE_S
                 self.kernel.interrupt()
