@@ -13,7 +13,7 @@ import numpy as np
 
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import Stopped, contained
-from course_lib.grading.values import read, write
+from course_lib.grading.values import Malformed, read, write
 
 TEXT = 2_000  # letters of an error
 ERRORS = {
@@ -63,6 +63,8 @@ def _called(namespace: dict, asked: dict, ask: Callable[[str], str]) -> dict:
                 said = {"kind": "returned", "value": write(function(*by_place, **by_name))}
         except CheckFailed as failure:
             error = failure.__context__ or failure
+            if isinstance(error, Malformed):  # of `write`, and no error of the student's
+                return {"kind": "unwritten", "text": str(error)}
             said = {"kind": "raised", "types": [kind.__name__ for kind in type(error).__mro__][:20]}
             said |= {"text": str(failure)[:TEXT], "stopped": isinstance(failure, Stopped)}
     said["changed"] = {key: write(given[key]) for key, value in before.items() if not _same(given[key], value)}

@@ -39,9 +39,27 @@ class InThisProcess(Examinee):
         self._up.put(text)
         return self._down.get()
 
+    def renew(self) -> None:
+        self._up, self._down = queue.Queue(), queue.Queue()
+
+    def _ask(self, asked: dict, served: dict) -> dict:
+        try:
+            return super()._ask(asked, served)
+        except BaseException:  # the thread ends before its redirections of output outlive those of this one
+            for _ in range(3):
+                self._down.put("null")
+            self._thread.join(20)
+            raise
+
+    def close(self) -> None:
+        self._request = None
+
     def _start(self) -> None:
+        if self._lost:
+            raise CheckFailed("lost")
         self._request = "one"
-        threading.Thread(target=answering.serve, args=(self.namespace, self._ask_up), daemon=True).start()
+        self._thread = threading.Thread(target=answering.serve, args=(self.namespace, self._ask_up), daemon=True)
+        self._thread.start()
         self._next(0)
 
     def _next(self, end: float) -> dict:
@@ -110,7 +128,7 @@ def test_a_right_function_earns_everything_and_no_test_reaches_its_process():
     {
         "wrong values": ("def softmax(x):\n    return x", 1, "it should be"),
         "None": ("def softmax(x):\n    pass", 1, "Did you forget to `return` it?"),
-        "changes its argument": (RIGHT + "    x += 1\n" + RIGHT.replace("return", "x -= 1; return"), 1, "in place"),
+        "changes its argument": (RIGHT.replace("return", "x -= 1\n    return"), 2, "in place"),
         "raises": ("def softmax(x):\n    raise KeyError('no')", 0, "KeyError: 'no'"),
         "an error of its own": ("class Own(ValueError): pass\ndef softmax(x):\n    raise Own('no')", 1, "Own: no"),
         "not written": ("def softmax(x):\n    raise NotImplementedError", 0, "Not written yet"),
@@ -164,7 +182,8 @@ def test_nothing_else_is_served(name):
     examinee = InThisProcess(code)
     examinee.namespace["ask"] = examinee._ask_up
     outputs = HiddenTests(FOLLOWS, examinee, 1).outputs()
-    assert score_of(outputs) == 0 and "it asks for a value that is not to be had" in outputs[0]["text"]
+    said = " ".join(outputs[0]["text"].split())
+    assert score_of(outputs) == 0 and "it asks for a value that is not to be had" in said
 
 
 def test_right_values_are_not_served_without_end_nor_of_large_arguments():

@@ -98,7 +98,8 @@ class Examinee:
             if said.get("stopped") is True:
                 raise self._stopped()
             raise _error(said.get("types"), said.get("text"))
-        raise CheckFailed(f"What `{name}` hands back cannot be read: it is no answer.")
+        why = str(said.get("text"))[:80] if said["kind"] == "unwritten" else "it is no answer"
+        raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.")
 
     def loaded(self, names: Iterable[str]) -> list[str]:
         """Which of some modules the notebook has loaded, as it says."""
