@@ -191,11 +191,7 @@ def test_right_values_are_not_served_without_end_nor_of_large_arguments():
     examinee = InThisProcess(endless)
     with pytest.raises(CheckFailed, match=f"more than {RIGHT_VALUES} values"):
         examinee.call("attention", (np.ones(2),), {}, {"softmax": lambda x: x})
-    large = (
-        endless.replace("while True", "if True")
-        .replace("(x)\n", "(x)\n")
-        .replace("softmax(x)", "softmax(np.ones(10**5))")
-    )
+    large = "def attention(x):\n    return softmax(np.ones(10**5))"
     examinee = InThisProcess(large)
     with pytest.raises(CheckFailed, match="too large"):
         examinee.call("attention", (np.ones(2),), {}, {"softmax": lambda x: x})
@@ -228,7 +224,7 @@ def test_the_tests_seed_and_helpers_are_put_back():
 
 
 def test_other_seeds_draw_other_inputs():
-    given = [outputs_of(SOFTMAX, RIGHT, seed)[0].sent[0] for seed in (1, 1, 2)]
+    given = [json.loads(outputs_of(SOFTMAX, RIGHT, seed)[0].sent[0])["given"] for seed in (1, 1, 2)]
     assert given[0] == given[1] != given[2]
 
 
