@@ -119,7 +119,7 @@ def map_of(part: str) -> list[str]:
         needs = ", ".join(link(known[number], number) for number in lecture.needs if number in known)
         facts = [f"needs {needs}" if needs else "needs none before it"]
         facts += [f"{hours(lecture.reading)} to read", f"{hours(lecture.exercises)} of exercises"]
-        lines += ["::::{container} lecture-entry", f"**{lecture.number} {link(lecture, lecture.title)}** "]
+        lines += ["::::{container} lecture-entry", f"**{lecture.number} {link(lecture, lecture.title)}** \\"]
         lines += [f"*{lecture.question}*", "", with_titles(lecture.shows, lecture.numbers), ""]
         lines += ["{.lecture-facts}", " · ".join(facts), "::::", ""]
     return lines
@@ -147,14 +147,14 @@ def syllabus(weeks: int, plan: list[dict]) -> list[str]:
     late = [lecture.stem for lecture in chosen.values() if not 1 <= lecture.weeks[weeks] <= weeks]
     if len(plan) != weeks or late:
         raise ValueError(f"the syllabus of {weeks} weeks has {len(plan)}, and {late or 'no lecture'} stands outside it")
-    lines = ["```{list-table}", ":header-rows: 1", "", "* - week", "  - lectures", "  - to read, all exercises"]
+    lines = ["```{list-table}", ":header-rows: 1", "", "* - week", "  - lectures", "  - to read", "  - all exercises"]
     lines += ["  - in class", "  - hand in"]
     for week, about in enumerate(plan, start=1):
         here = [lecture for lecture in chosen.values() if lecture.weeks[weeks] == week]
         reading, work = times(here)
         names = "; ".join(link(lecture, f"{lecture.number} {lecture.title}") for lecture in here)
         lines += [f"* - {week}", f"  - {names}"]
-        lines += [f"  - {hours(reading)}, {hours(work)}" if here else "  -"]
+        lines += [f"  - {hours(minutes)}".replace(" min", "\u00a0min") for minutes in (reading, work)]
         lines += [f"  - {about.get('in class', '')}", f"  - {about.get('hand in', '')}"]
     lines += ["```", ""]
     left_out = sorted({number for lecture in chosen.values() for number in lecture.needs} - chosen.keys())

@@ -34,6 +34,7 @@ def test_a_lecture_has_an_entry_whose_numbers_its_cells_keep(path):
     entry, known = ENTRIES[path.stem], claims(read(path))
     assert entry.keys() == {"question", "shows", "weeks"}
     assert entry["question"].strip().endswith("?") and quotes(entry["shows"])
+    assert "$" not in str(entry), "a formula would bring 1.3 MB of MathJax to the welcome page"
     assert loose_numbers(entry["shows"]) == [], "numbers of the map that quote no cell"
     wrong = [f"{q.text}, kept: {known.get(q.name)}" for q in quotes(entry["shows"]) if not agrees(q, known)]
     assert wrong == [], f"book/course.yml says of {path.stem} what its cells do not"

@@ -18,7 +18,7 @@ import nbformat
 import pytest
 
 from course_lib.lecture.show import CLAIM
-from tests.support.lecture_files import LECTURES, read
+from tests.support.lecture_files import EXECUTED, LECTURES, read
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def nbval():
         yield run
 
 
-@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXECUTED, ids=lambda path: path.stem)
 def test_a_lecture_comes_out_again(path, nbval, capsys):
     start = time.monotonic()
     result = nbval(path)

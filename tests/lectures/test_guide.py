@@ -15,7 +15,7 @@ ORDER = [
     page["file"].removeprefix("notebooks/")
     for part in TOC["parts"]
     for page in part["chapters"]
-    if page["file"].startswith("notebooks/")
+    if re.match(r"notebooks/\d\d-", page["file"])
 ]
 FOLLOWING = dict(zip(ORDER, [*ORDER[1:], None], strict=True))
 

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from course_lib.lecture.show import CLAIM
-from tests.support.lecture_files import LECTURES, claims, loose_numbers, prose, quotes, read
+from tests.support.lecture_files import EXECUTED, claims, loose_numbers, prose, quotes, read
 
 
 def faults(notebook) -> list[str]:
@@ -22,7 +22,7 @@ def faults(notebook) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXECUTED, ids=lambda path: path.stem)
 def test_every_number_in_the_prose_was_printed_by_a_cell(path):
     notebook = read(path)
     assert not faults(notebook)

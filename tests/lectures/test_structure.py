@@ -6,13 +6,14 @@ import nbformat
 import pytest
 
 from course_lib.lecture.show import CLAIM
-from tests.support.lecture_files import LECTURES, prose, read
+from tests.support.lecture_files import EXECUTED, LECTURES, prose, read
 
 FRAMEWORKS = {"numpy", "torch", "tensorflow"}
 TAGS = FRAMEWORKS | {"solution", "hide-input", "hide-output", "hide-cell", "remove-cell", "remove-input"}
 TAGS |= {"nbval-ignore-output", "nbval-skip", "raises-exception"}
 
 lectures = pytest.mark.parametrize("notebook", [pytest.param(read(path), id=path.stem) for path in LECTURES])
+everything = pytest.mark.parametrize("notebook", [pytest.param(read(path), id=path.stem) for path in EXECUTED])
 
 
 def code_cells(notebook):
@@ -40,20 +41,20 @@ def test_the_lectures_are_found():
     assert {"21-self-attention", "22-multi-head-attention", "33-fine-tuning-bert"} <= {path.stem for path in LECTURES}
 
 
-@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXECUTED, ids=lambda path: path.stem)
 def test_a_lecture_is_a_valid_small_file(path):
     nbformat.validate(read(path))
     assert path.stat().st_size < 1.5e6, "pictures or outputs too large for a repository"
 
 
-@lectures
+@everything
 def test_a_lecture_opens_on_the_default_kernel(notebook):
     assert notebook.metadata.kernelspec.name == "python3"
     assert notebook.metadata.language_info.name == "python"
     assert "widgets" not in notebook.metadata
 
 
-@lectures
+@everything
 def test_a_lecture_was_run_from_top_to_bottom(notebook):
     counts = [cell.execution_count for cell in code_cells(notebook)]
     assert counts == list(range(1, len(counts) + 1))
@@ -64,7 +65,7 @@ def test_a_lecture_was_run_from_top_to_bottom(notebook):
             assert "Warning" not in output.get("text", ""), output.text
 
 
-@lectures
+@everything
 def test_every_picture_is_described(notebook):
     for cell in code_cells(notebook):
         pictures = [o for o in cell.outputs if any(kind.startswith("image/") for kind in o.get("data", {}))]
@@ -75,7 +76,7 @@ def test_every_picture_is_described(notebook):
             assert "image/png" in output.data
 
 
-@lectures
+@everything
 def test_cells_are_short_and_know_no_machine(notebook):
     for cell in code_cells(notebook)[1:]:  # the first says how to install the course where it is missing
         assert len(cell.source.splitlines()) <= 25, f"cell {cell.id} is too long to read in one go"

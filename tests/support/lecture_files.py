@@ -10,6 +10,7 @@ from course_lib.lecture.show import CLAIM
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LECTURES = sorted(NOTEBOOKS.glob("[0-9][0-9]-*.ipynb"))
+EXECUTED = sorted(NOTEBOOKS.glob("*.ipynb"))  # the lectures, and pages that run as they do
 
 NUMBER = r"[-\u2212]?\d[\d,]*(?:\.\d+)?"
 QUOTED = re.compile(rf"(?P<number>{NUMBER})(?P<percent>\s?%)?<!--\s*(?P<name>\w+)\s*-->")
