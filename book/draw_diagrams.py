@@ -197,28 +197,6 @@ def shared_keys() -> Diagram:
 
 
 @drawn
-def masks() -> Diagram:
-    d = Diagram(
-        512, 214,
-        "Three masks as squares; a row is a query, a column a key, a cross is hidden. Padding hides the last two "
-        "columns for every query. The causal mask hides what lies to the right of the diagonal. Both together hide "
-        "what either hides.",
-    )  # fmt: skip
-    padding = np.tile([True, True, True, False, False], (5, 1))
-    causal = np.asarray(causal_mask(5)).reshape(5, 5)
-    words = ("she", "sees", "it", "[PAD]", "[PAD]")
-    drawn_masks = {"padding": padding, "causal": causal, "padding & causal": padding & causal}
-    for k, (name, mask) in enumerate(drawn_masks.items()):
-        left = 62 + 154 * k
-        rows = [[0.75 if seen else None for seen in row] for row in mask]
-        table = d.cells(left, 34, rows, 26, "key", rows_named=words if k == 0 else ())
-        d.text(table.top[0], 18, "keys →", 14, muted=True)
-        d.text(table.top[0], 188, name, bold=True)
-    d.text(4, 18, "queries ↓", 14, anchor="start", muted=True)
-    return d
-
-
-@drawn
 def clock() -> Diagram:
     d = Diagram(
         500, 214,

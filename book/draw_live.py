@@ -13,7 +13,9 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
+from scipy.special import log_softmax
 
+from course_lib.decoding.search import beam_search
 from course_lib.lecture.drawing import Diagram
 from course_lib.numpy import BertForMaskedLM, load_translator, softmax
 from course_lib.text.wordpiece import WordPiece
@@ -25,8 +27,12 @@ FOLDER = Path(__file__).parents[1] / "notebooks" / "live"
 TEXTS = {
     "translator": "Me gusta el vino blanco.",
     "heads": "The king gave his crown to the queen.",
+    # of the test sentences of at most five words, the first of which width 2 finds another translation than greedy
+    # search, in six tokens at most
+    "beam": "Fui justo.",
     "blank": "In the United ___, the song was number one.",
 }
+WIDTH = 2  # of the drawing of the beam
 LAYER, HEAD = 1, 3  # of the drawing of heads, counted from one
 
 
@@ -67,6 +73,47 @@ def filled(text: str, k: int) -> list[tuple[str, float]]:
     p = softmax(BertForMaskedLM.from_pretrained("bert-en")(ids, at=blank).logits[0])
     best = np.argsort(-p)[:k]
     return [(token, float(p[i])) for token, i in zip(tokenizer.tokens(best), best, strict=True)]
+
+
+class Overheard:
+    """A model's `next_logits` that keeps what it was asked, ids (N, t), and what it answered, logits (N, V)."""
+
+    def __init__(self, asked):
+        self.asked, self.reorder, self.calls = asked, asked.reorder, []
+
+    def __call__(self, ids):
+        self.calls.append((ids, self.asked(ids).astype(np.float64)))
+        return self.calls[-1][1].copy()
+
+
+def searched(text: str, width: int, translate=None) -> tuple[list[str], list[dict]]:
+    """The tokens that beam search finds for a text, and each of its steps.
+
+    A step has its candidates, {tokens, p, fate}: those that are "kept", those that have "ended", and as many of the
+    best that are "dropped" as the beam is wide; and the positions that the decoder computes, cached and uncached. The
+    search is the library's: what it did is read off what it asked. `translate` is the course's translator if not given.
+    """
+    translate = translate or load_translator()
+    tokenizer, end = translate.source_tokenizer, translate.source_tokenizer.end_id
+    source = tokenizer.encode(text)[0]
+    heard = Overheard(translate.model.next_logits(source[None]))
+    found = beam_search(heard, [[tokenizer.start_id]], end, len(source) + 50, width, 0.6, min_len=1)
+    totals, room, steps = {(): 0.0}, width, []
+    for t, (ids, logits) in enumerate(heard.calls, start=1):
+        logits[:, end] = -np.inf if t == 1 else logits[:, end]  # min_len
+        rows = [tuple(row[1:]) for row in ids.tolist()]
+        sums = np.array([[totals[row]] for row in rows]) + log_softmax(logits, axis=1)
+        candidates = []
+        for rank, place in enumerate(np.argsort(-sums, axis=None, kind="stable")[: room + width]):
+            parent, token = divmod(int(place), sums.shape[1])
+            said = (*rows[parent], token)
+            totals[said] = sums.flat[place]
+            fate = "dropped" if rank >= room else "ended" if token == end else "kept"
+            candidates.append({"tokens": tokenizer.tokens(said), "p": float(np.exp(totals[said])), "fate": fate})
+        room -= sum(candidate["fate"] == "ended" for candidate in candidates)
+        steps.append({"candidates": candidates, "cached": len(rows), "uncached": len(rows) * t})
+    best = found.ids[0, 0]
+    return tokenizer.tokens(best[best != tokenizer.pad_id]), steps
 
 
 def largest(weights: np.ndarray, tokens: list[str]) -> str:
@@ -130,7 +177,34 @@ def blank() -> Diagram:
     return d
 
 
-DRAWN = {"translator": translator, "heads": heads, "blank": blank, **draw_plain.DRAWN}
+def beam() -> Diagram:
+    found, steps = searched(TEXTS["beam"], WIDTH)
+    sums = [sum(step[kind] for step in steps) for kind in ("cached", "uncached")]
+    said = "".join(found[:-1]).replace("▁", " ").strip()
+    n, wide = len(steps), 500 // (len(steps) + 1)
+    d = Diagram(
+        wide * n + wide, 236,
+        f"Beam search of width {WIDTH} for “{TEXTS['beam']}” as a tree. Each column has the candidates for one more "
+        "token, with the probability of the whole beginning. Full boxes are kept, dashed ones dropped; thick is "
+        f"“{said}”, which it finds. The decoder computes {sums[0]} positions with its cache, and would compute "
+        f"{sums[1]} without.",
+    )  # fmt: skip
+    places = {(): d.box(4, 6, wide - 14, 42, "START", "1.00", size=12)}
+    for t, step in enumerate(steps, start=1):
+        for rank, candidate in enumerate(step["candidates"]):
+            tokens, kept = tuple(candidate["tokens"]), candidate["fate"] != "dropped"
+            best = kept and list(tokens) == found[: len(tokens)]
+            places[tokens] = box = d.box(
+                4 + wide * t, 6 + 52 * rank, wide - 14, 42, shown(tokens[-1]).strip("[]"), f"{candidate['p']:.2f}",
+                "value" if candidate["fate"] == "ended" else "query" if kept else "plain",
+                learned=best, dashed=not kept, size=12,
+            )  # fmt: skip
+            d.arrow(places[tokens[:-1]].right, box.left, dashed=not kept, head=False, width=2.6 if best else 1.2)
+    d.text(d.width / 2, 224, f"positions computed: {sums[0]} with the cache, {sums[1]} without", 13, muted=True)
+    return d
+
+
+DRAWN = {"translator": translator, "beam": beam, "heads": heads, "blank": blank, **draw_plain.DRAWN}
 
 
 def svg(name: str) -> str:

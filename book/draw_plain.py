@@ -8,6 +8,8 @@ import math
 import numpy as np
 
 from course_lib.lecture.drawing import Diagram
+from course_lib.masks import causal_mask, padding_mask
+from course_lib.models.position_tables import sinusoidal_table
 from course_lib.numpy import attention, softmax
 
 KEYS, WIDEST, DRAWS = 8, 512, 64  # as in book/_static/live/figures/scale.js
@@ -98,4 +100,68 @@ def steps() -> Diagram:
     return d
 
 
-DRAWN = {"scale": scale, "steps": steps}
+MASKED = (("she", "sees", "it", "[PAD]", "[PAD]"), ("[PAD]", "[PAD]", "she", "sees", "it"))
+LONGEST = 6  # words, as in book/_static/live/figures/masks.js
+
+
+def masked(tokens: tuple[str, ...], kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Which keys each token may attend to under "none", "padding", "causal" or "both", and its weights: (T, T) each."""
+    n = len(tokens)
+    ids = np.array([[token != "[PAD]" for token in tokens]], dtype=int)
+    padding, causal = padding_mask(ids)[0, 0], causal_mask(n)[0, 0]
+    mask = np.ones((n, n), dtype=bool)
+    mask &= padding if kind in ("padding", "both") else True
+    mask &= causal if kind in ("causal", "both") else True
+    scores = normals(1, LONGEST**2).reshape(LONGEST, LONGEST)[:n, :n]
+    return mask, attention(scores, np.eye(n), np.eye(n), mask, scale=1.0).weights
+
+
+def masks() -> Diagram:
+    blind = 1 + np.flatnonzero(~masked(MASKED[1], "both")[0].any(axis=1))
+    assert not masked(MASKED[0], "causal")[1][:3, 3:].any(), "the description says so"
+    d = Diagram(
+        512, 456,
+        "Attention weights of the tokens she, sees, it and two of padding under three masks. Rows are queries, columns "
+        "keys, a cross is hidden. Where padding stands on the right, the causal mask alone keeps every word from it. "
+        f"Where it stands on the left, both masks leave nothing to positions {blind[0]} and {blind[1]}.",
+    )  # fmt: skip
+    for row, tokens in enumerate(MASKED):
+        top = 228 * row
+        for column, kind in enumerate(("padding", "causal", "both")):
+            mask, weights = masked(tokens, kind)
+            shown = [
+                [w if may else None for w, may in zip(*pair, strict=True)] for pair in zip(weights, mask, strict=True)
+            ]
+            left = 56 + 154 * column
+            table = d.cells(left, top + 34, shown, 28, "key", tokens if column == 0 else (), numbers=True)
+            d.text(table.top[0], top + 18, "keys →", 14, muted=True)
+            d.text(table.top[0], top + 192, kind, bold=True)
+        d.text(4, top + 18, "queries ↓", 14, anchor="start", muted=True)
+    return d
+
+
+def clocks() -> Diagram:
+    pairs = ((5, 8), (25, 28), (5, 6))
+    table = sinusoidal_table(101, 16)
+    products = [float(table[p] @ table[s]) for p, s in pairs]
+    assert abs(products[0] - products[1]) < 1e-9, "the description says so"
+    d = Diagram(
+        500, 3 * 112,
+        "Two positions as clocks, blue and orange hands, with the cosine of the angle between them under each of "
+        + "eight pairs of features. The cosines add up to the dot product: "
+        + ", ".join(f"{value:.2f} for positions {p} and {s}" for value, (p, s) in zip(products, pairs, strict=True))
+        + ". Of two positions that move on together it stays the same.",
+    )  # fmt: skip
+    for row, ((p, s), value) in enumerate(zip(pairs, products, strict=True)):
+        y = 112 * row + 58
+        d.text(250, y - 42, f"positions {p} and {s}: dot product {value:.2f}", 14, bold=True)
+        for i in range(8):
+            x, (sines, cosines) = 40 + 60 * i, (table[[p, s], 2 * i], table[[p, s], 2 * i + 1])
+            d.circle(x, y, 25)
+            for colour, length, sine, cosine in zip(("query", "key"), (18, 23), sines, cosines, strict=True):
+                d.curve(f"M {x} {y} L {x + length * sine:.4g} {y - length * cosine:.4g}", colour, width=2.4)
+            d.text(x, y + 38, f"{sines.prod() + cosines.prod():.2f}".replace("-", "−"), 12, muted=True)
+    return d
+
+
+DRAWN = {"scale": scale, "steps": steps, "masks": masks, "clocks": clocks}

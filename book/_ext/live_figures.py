@@ -18,10 +18,10 @@ from sphinx.util.docutils import SphinxDirective
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import pack_weights
 
-CHECKPOINT = {"translator": "translator-es-en", "heads": "bert-en", "blank": "bert-en"}
+CHECKPOINT = {"translator": "translator-es-en", "beam": "translator-es-en", "heads": "bert-en", "blank": "bert-en"}
 """The checkpoint that a figure asks, by the figure's name."""
 
-PLAIN = ("scale", "steps")
+PLAIN = ("scale", "steps", "masks", "clocks")
 """The figures that need no model: what they compute is a formula."""
 
 LEARNED_FROM = {

@@ -1,7 +1,12 @@
-"""The browser of a file of tests: Playwright cannot start a second while the first is open."""
+"""The browser of a file of tests: Playwright cannot start a second while the first is open. And a page in it."""
 
+import json
+
+import numpy as np
 import pytest
 
+from tests.support.live_page import PLAIN, write_page
+from tests.support.plain_page import Visit
 from tests.support.site_checker import open_browser
 
 
@@ -13,3 +18,32 @@ def browser():
     """
     with open_browser() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The folder of a page with all live figures that need no model."""
+    return write_page(tmp_path_factory.mktemp("plain"), PLAIN).parent
+
+
+@pytest.fixture
+def visit(browser, plain):
+    """A reader's visit of that page, who may find no fault in the console."""
+    opened = Visit(browser, plain)
+    yield opened
+    assert not opened.complaints
+    opened.page.close()
+
+
+@pytest.fixture(scope="module")
+def compute(browser, plain):
+    """What a function body of JavaScript returns on that page; in it stand `use`, and its arguments as `given`."""
+    page = browser.new_page()
+    page.goto((plain / "index.html").as_uri())
+
+    def call(body, **arguments):
+        given = json.loads(json.dumps(arguments, default=lambda value: np.asarray(value).tolist()))
+        return page.evaluate(f"(given) => {{ const use = live.use; {body} }}", given)
+
+    yield call
+    page.close()

@@ -15,7 +15,7 @@ from course_lib.numpy.layers import gelu
 from course_lib.numpy.state import get_state, set_state
 from course_lib.text.bpe import BytePairEncoding
 from course_lib.text.wordpiece import WordPiece
-from tests.support.live_page import LOAD_MODULES, call, pack_weights, write_page
+from tests.support.live_page import LOAD_MODULES, call, draw_live, pack_weights, write_page
 
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 PRE_POST = pytest.mark.parametrize("pre_norm", [False, True], ids=["post-norm", "pre-norm"])
@@ -361,6 +361,48 @@ def test_searches_find_the_same_hypotheses(page, rng, options):
             assert score == pytest.approx(value, abs=1e-9)
         if options["width"] == 1:
             assert found[0][0] == greedy(next_logits, [[0]], 5, 8)[0].tolist()
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+@pytest.mark.parametrize("text", ["Tengo hambre.", "Nunca he visto el mar.", "Me gusta el vino blanco."])
+def test_a_search_that_is_watched_is_the_librarys_step_by_step(page, translate, text, width):
+    body = "return tasks.search(models.get('translator-es-en'), given);"
+    found = call(page, body, text=text, width=width)
+    best, steps = draw_live.searched(text, width, translate)
+    assert found["tokens"] == best and found["text"] == translate(text, width=width)
+    assert len(found["steps"]) == len(steps)
+    for ours, theirs in zip(found["steps"], steps, strict=True):
+        assert (ours["cached"], ours["uncached"]) == (theirs["cached"], theirs["uncached"])
+        told, expected = ({"".join(c["tokens"]): c for c in step["candidates"]} for step in (ours, theirs))
+        for name, candidate in expected.items():
+            # the last of those that are dropped may be one of two that are equal up to rounding
+            if candidate["fate"] == "dropped" and name not in told:
+                assert min(c["p"] for c in told.values()) == pytest.approx(candidate["p"], rel=1e-3)
+                continue
+            assert told[name]["fate"] == candidate["fate"]
+            assert told[name]["p"] == pytest.approx(candidate["p"], rel=1e-3)
+
+
+def test_the_positions_of_a_watched_search_are_those_that_the_decoder_reads(page, translate):
+    """Counted where they are read: with the cache in the page, without it in the library."""
+    text = "Nunca he visto el mar."
+    body = """
+      const opened = models.get("translator-es-en");
+      const { model } = opened.translator;
+      const step = model.step.bind(model);
+      let read = 0;
+      model.step = (ids, ...rest) => { read += ids.length; return step(ids, ...rest); };
+      const { steps } = tasks.search(opened, given);
+      delete model.step;
+      return [read, steps];"""
+    read, steps = call(page, body, text=text, width=2)
+    assert read == sum(step["cached"] for step in steps)
+    asked = translate.model.next_logits(translate.source_tokenizer.encode(text)[0][None], cached=False)
+    without, step = [], translate.model.step
+    translate.model.step = lambda ids, state: without.append(ids.size) or step(ids, state)
+    beam_search(asked, [[translate.source_tokenizer.start_id]], 3, 60, 2, 0.6, min_len=1)
+    del translate.model.step
+    assert without == [step["uncached"] for step in steps]
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])

@@ -1,113 +1,38 @@
-"""Live figures that need no model, as a reader meets them: dragged, typed into, by mouse, keyboard and finger."""
+"""Live figures that need no model, as a reader meets them: what holds of all, why there is a scale, and the steps."""
 
-import json
 import re
 
 import numpy as np
 import pytest
-from bs4 import BeautifulSoup
 
 from course_lib.numpy import attention, softmax
-from tests.support.live_page import PLAIN, draw_live, write_page
+from tests.support.live_page import PLAIN, draw_live
+from tests.support.plain_page import THEME, Visit, drawn
 from tests.support.site_checker import COLOURS, CONTENT
 
 draw_plain = draw_live.draw_plain
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
-# its colours in the book, where the theme sets them
-THEME = """(theme) => {
-  document.documentElement.dataset.theme = theme;
-  const dark = theme === "dark";
-  const [ground, ink, muted] = dark ? ["#121212", "#ced6dd", "#9ca4af"] : ["#fff", "#222832", "#48566b"];
-  document.body.style.cssText = `--pst-color-background: ${ground}; --pst-color-text-base: ${ink};
-    --pst-color-text-muted: ${muted}; background: ${ground}; color: ${ink}`;
-}"""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return write_page(tmp_path_factory.mktemp("plain"), PLAIN).parent
-
-
-class Visit:
-    """A page of the figures that need no model, with what it asked for and complained of."""
-
-    def __init__(self, browser, folder, **settings):
-        self.page = browser.new_page(**settings)
-        self.page.set_default_timeout(60_000)
-        self.requests, self.complaints = [], []
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.goto((folder / "index.html").as_uri())
-        self.page.wait_for_selector(".live-said")
-
-    def figure(self, name):
-        return self.page.locator(f".live-figure[data-live={name}]")
-
-    def said(self, name):
-        return self.figure(name).locator(".live-said").inner_text()
-
-    def drag(self, name, label, value):
-        """Drag the slider of a label to a value."""
-        self.figure(name).get_by_label(label).evaluate(
-            "(input, value) => { input.value = value; input.dispatchEvent(new Event('input')); }", value
-        )
-
-    def columns(self, name, which=0):
-        """The numbers of a table of bars, a list of its rows."""
-        rows = self.figure(name).locator(".live-bars").nth(which).locator("tbody tr")
-        return [[as_number(cell) for cell in row.locator("td").all_text_contents()[1:]] for row in rows.all()]
-
-
-def as_number(said):
-    return float(said.replace("−", "-"))
-
-
-@pytest.fixture
-def visit(browser, folder):
-    opened = Visit(browser, folder)
-    yield opened
-    assert not opened.complaints
-    opened.page.close()
-
-
-@pytest.fixture(scope="module")
-def compute(browser, folder):
-    """What a function body of JavaScript returns, in which `use` and `given`, its arguments, stand."""
-    page = browser.new_page()
-    page.goto((folder / "index.html").as_uri())
-
-    def call(body, **arguments):
-        given = json.loads(json.dumps(arguments, default=lambda value: np.asarray(value).tolist()))
-        return page.evaluate(f"(given) => {{ const use = live.use; {body} }}", given)
-
-    yield call
-    page.close()
-
-
-def drawn(name):
-    return BeautifulSoup((draw_live.FOLDER / f"{name}.svg").read_text(encoding="utf-8"), "html.parser").svg
 
 
 # What holds of all of them
 
 
-def test_no_model_and_nothing_from_elsewhere_is_loaded_even_when_used(visit, folder):
+def test_no_model_and_nothing_from_elsewhere_is_loaded_even_when_used(visit, plain):
     for slider in visit.page.locator("input[type=range]").all():
         slider.focus()
         slider.press("ArrowRight")
-    asked = [url.removeprefix(folder.as_uri() + "/") for url in visit.requests if not url.startswith("data:")]
+    asked = [url.removeprefix(plain.as_uri() + "/") for url in visit.requests if not url.startswith("data:")]
     named = [name for name in asked if name.endswith(".js")]
     assert set(named) == {f"_static/live/{name}.js" for name in ("live", "figures/controls", "figures/numbers")} | {
         f"_static/live/figures/{name}.js" for name in (*PLAIN, "start")
     }
-    assert sum((folder / name).stat().st_size for name in asked) < 120_000
+    assert sum((plain / name).stat().st_size for name in asked) < 120_000
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
-def test_a_figure_can_be_read_and_touched_in_light_and_dark_and_on_a_phone(browser, folder, theme, width):
-    visit = Visit(browser, folder, viewport={"width": width, "height": 900})
+def test_a_figure_can_be_read_and_touched_in_light_and_dark_and_on_a_phone(browser, plain, theme, width):
+    visit = Visit(browser, plain, viewport={"width": width, "height": 900})
     page = visit.page
     page.evaluate(THEME, theme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -130,10 +55,10 @@ def test_a_figure_can_be_read_and_touched_in_light_and_dark_and_on_a_phone(brows
     page.close()
 
 
-def test_without_scripts_the_drawing_stands_there_and_says_what_it_shows(browser, folder):
+def test_without_scripts_the_drawing_stands_there_and_says_what_it_shows(browser, plain):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto((folder / "index.html").as_uri())
+    page.goto((plain / "index.html").as_uri())
     for name in PLAIN:
         drawing = page.locator(f".live-figure[data-live={name}] svg")
         assert drawing.is_visible() and drawing.get_attribute("aria-label") == draw_live.DRAWN[name]().alt
@@ -237,10 +162,10 @@ def test_the_scale_works_from_the_keyboard(visit):
     assert visit.columns("scale") != weights, "other random numbers"
 
 
-def test_the_scale_works_by_touch(browser, folder):
+def test_the_scale_works_by_touch(browser, plain):
     context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 360, "height": 800})
     page = context.new_page()
-    page.goto((folder / "index.html").as_uri())
+    page.goto((plain / "index.html").as_uri())
     width = page.get_by_label("Width")
     box = width.bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)

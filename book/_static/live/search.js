@@ -25,8 +25,10 @@ live.define("search", (use) => {
   /** Keep the `width` most probable beginnings and extend them together; width 1 is greedy search.
 
       A hypothesis that reaches its end keeps its place, and the beam goes on one narrower. Returns the hypotheses that
-      ended, {ids, score}, the best first: at most `nBest`. What is open after maxLen tokens counts as it stands. */
-  function beamSearch(step, start, state, { endId, maxLen, minLen = 0, width = 4, alpha = 0.6, nBest = 1 }) {
+      ended, {ids, score}, the best first: at most `nBest`. What is open after maxLen tokens counts as it stands.
+      `watch`, if given, is called with each candidate, {length, ids, total, fate}: the "kept" and "ended" ones, and as
+      many of the best "dropped" as the beam is wide. */
+  function beamSearch(step, start, state, { endId, maxLen, minLen = 0, width = 4, alpha = 0.6, nBest = 1, watch = null }) {
     const done = [];
     let open = [{ ids: [], last: start, total: 0, state }];
     for (let length = 1; length <= maxLen && open.length; length++) {
@@ -39,10 +41,14 @@ live.define("search", (use) => {
         for (let token = 0; token < vocab; token++) totals[row * vocab + token] = open[row].total + logP[token];
       });
       const next = [];
-      for (const place of largest(totals, width - done.length)) {
+      const room = width - done.length;
+      for (const [rank, place] of largest(totals, room + (watch ? width : 0)).entries()) {
         const [row, token, total] = [Math.floor(place / vocab), place % vocab, totals[place]];
         const ids = [...open[row].ids, token];
-        if (token === endId || length === maxLen) done.push({ ids, score: total / penalty(length, alpha) });
+        const ended = token === endId || length === maxLen;
+        watch?.({ length, ids, total, fate: rank >= room ? "dropped" : ended ? "ended" : "kept" });
+        if (rank >= room) continue;
+        if (ended) done.push({ ids, score: total / penalty(length, alpha) });
         else next.push({ ids, last: [token], total, state: read[row].state });
       }
       // A log-probability only falls: divided by the largest penalty it bounds what a hypothesis can reach.

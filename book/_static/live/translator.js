@@ -14,14 +14,15 @@ live.define("translator", (use) => {
       if (config.pad_id !== PAD) throw new Error("the model's padding is not the tokenizer's");
     }
 
-    /** A text to {text, sourceIds, ids, score} by beam search; a text without any token becomes an empty one. */
-    translate(text, { width = 4, alpha = 0.6 } = {}) {
+    /** A text to {text, sourceIds, ids, score} by beam search, which `watch` may follow; a text without any token becomes
+        an empty one. */
+    translate(text, { width = 4, alpha = 0.6, watch = null } = {}) {
       const sourceIds = this.tokenizer.encode(text);
       if (sourceIds.length <= 2) return { text: "", sourceIds, ids: [], score: 0 };
       const state = this.model.start(this.model.encode(sourceIds));
       const maxLen = Math.min(sourceIds.length + LONGER, this.model.config.max_len - 1);
       // To say nothing costs one token, so to a search it is tempting where the model is unsure: minLen forbids it.
-      const options = { endId: END, maxLen, minLen: 1, width, alpha };
+      const options = { endId: END, maxLen, minLen: 1, width, alpha, watch };
       const [{ ids, score }] = beamSearch((last, kept) => this.model.step(last, kept), [START], state, options);
       return { text: this.tokenizer.decode(ids), sourceIds, ids, score };
     }

@@ -56,6 +56,26 @@ live.define("worker", (use) => {
       };
     },
 
+    /** {text, width} -> the translation, and the steps of its search: of each the candidates, {tokens, p, fate}, and how
+        many positions of the decoder were computed for it with the cache, and would have been without. */
+    search({ translator }, { text, width }) {
+      const { tokenizer } = translator;
+      check(tokenizer.tokens(tokenizer.encode(text)), LONGEST.translator);
+      const steps = [];
+      const watch = ({ length, ids, total, fate }) => {
+        steps[length - 1] ??= [];
+        steps[length - 1].push({ tokens: tokenizer.tokens(ids), p: Math.exp(total), fate });
+      };
+      const found = translator.translate(text, { width, watch });
+      const open = steps.map((_, i) => (i === 0 ? 1 : steps[i - 1].filter(({ fate }) => fate === "kept").length));
+      return {
+        text: found.text,
+        unknown: tokenizer.unknown(text),
+        tokens: tokenizer.tokens(found.ids),
+        steps: steps.map((candidates, i) => ({ candidates, cached: open[i], uncached: open[i] * (i + 1) })),
+      };
+    },
+
     /** {text} -> its tokens, and what each attends to: layers x heads x T x T. */
     attend({ bert, tokenizer }, { text }) {
       const ids = tokenizer.encode(text);
