@@ -130,15 +130,16 @@ def translator() -> Diagram:
         if re.fullmatch(r"▁\w{4,}", token)
     )
     d = Diagram(
-        400, 312,
+        400, 324,
         f"A translation and what the model looked at: “{text}” became “{translation}” Each row is a token that it "
-        f"wrote, each column one that it read, each cell a weight: {looked}.",
+        f"wrote, each column one that it read, each cell a weight, the mean of the heads of the last layer: {looked}.",
     )  # fmt: skip
     names = [shown(token) for token in source]
     d.cells(78, 60, weights.tolist(), 36, "query", [shown(token) for token in target], (), numbers=True)
     for j, name in enumerate(names):
         d.text(96 + 36 * j, 46 if j % 2 else 26, name, 13)  # on two lines: neighbours may be wider than a cell
-    d.text(200, 296, "columns: tokens read, rows: tokens written", 13, muted=True)
+    d.text(200, 290, "columns: tokens read, rows: tokens written", 13, muted=True)
+    d.text(200, 310, "last layer, mean of its heads", 13, muted=True)
     return d
 
 
@@ -148,14 +149,15 @@ def heads() -> Diagram:
     n = len(tokens)
     assert np.mean([weights[t, t - 1] for t in range(1, n)]) > 0.7, "the description says so"
     d = Diagram(
-        460, 100 + 34 * n,
-        f"What each token of “{text}” attends to in one head of the small BERT. Rows look, columns are looked at. "
-        "The full cells stand just left of the diagonal: most of the weight goes to the token before.",
+        460, 114 + 34 * n,
+        f"What each token of “{text}” attends to in layer {LAYER}, head {HEAD} of the small BERT. Rows look, columns "
+        "are looked at. The full cells stand just left of the diagonal: most of the weight goes to the token before.",
     )  # fmt: skip
     d.cells(78, 64, weights.tolist(), 34, "query", [shown(token) for token in tokens], (), numbers=True)
     for j, token in enumerate(tokens):
         d.text(95 + 34 * j, 50 if j % 2 else 30, shown(token), 13)
-    d.text(230, 84 + 34 * n, "rows: tokens that look, columns: tokens looked at", 13, muted=True)
+    d.text(230, 82 + 34 * n, "rows: tokens that look, columns: tokens looked at", 13, muted=True)
+    d.text(230, 102 + 34 * n, f"layer {LAYER}, head {HEAD}", 13, muted=True)
     return d
 
 
@@ -211,8 +213,8 @@ def svg(name: str) -> str:
     """The drawing with what the page needs to begin with."""
     data = {"text": TEXTS[name]} if name in TEXTS else {}
     data |= {"layer": LAYER, "head": HEAD} if name == "heads" else {}
-    attributes = " ".join(f'data-{key}="{escape(str(value))}"' for key, value in data.items())
-    return DRAWN[name]().svg().replace("<svg ", f"<svg {attributes} ", 1)
+    attributes = "".join(f'data-{key}="{escape(str(value))}" ' for key, value in data.items())
+    return DRAWN[name]().svg().replace("<svg ", f"<svg {attributes}", 1)
 
 
 if __name__ == "__main__":

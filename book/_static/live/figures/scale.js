@@ -82,10 +82,11 @@ live.define("figures/scale", (use) => {
         `divided by ${d}`,
         `divided by ${fixed(by)}`,
       ][divided]; // prettier-ignore
+      const beside = divided === NOTHING ? ` (√${d} is ${fixed(Math.sqrt(d), 1)})` : "";
       say(
-        `Width ${d}, ${how}: scores have a standard deviation of ${fixed(found.spread, 1)}. On average over ${DRAWS} draws ` +
-          `the largest of ${KEYS} weights is ${fixed(found.average.largest)}, and the trace of the gradient ` +
-          `${fixed(found.average.trace)}.`,
+        `Width ${d}, ${how}: scores have a standard deviation of ${fixed(found.spread, 1)}${beside}. On average over ` +
+          `${DRAWS} draws the largest of ${KEYS} weights is ${fixed(found.average.largest)}, and the trace of the gradient, ` +
+          `1 − Σ w², is ${fixed(found.average.trace)} of at most ${fixed(MOST)}.`,
       );
     }
 
