@@ -8,6 +8,7 @@ live.define("figures/masks", (use) => {
   const PAD = "[PAD]";
   const SCORES = normals(1, LONGEST ** 2); // of a query with a key: random, and the same under every mask
   const MASKS = ["none", "padding", "causal", "both"];
+  const NAMED = ["Without a mask", "With the padding mask", "With the causal mask", "With both masks"];
 
   const wordsOf = (text) => text.split(/\s+/).filter(Boolean);
 
@@ -31,9 +32,9 @@ live.define("figures/masks", (use) => {
   const weigh = (seen) => seen.map((row, t) => softmax(row.map((_, s) => SCORES[LONGEST * t + s]), row)); // prettier-ignore
 
   /** What a reader should see in the grid, in words. */
-  function inWords(tokens, seen, weights) {
+  function inWords(kind, tokens, seen, weights) {
     const open = seen.flat().filter(Boolean).length;
-    const facts = [`${open} of ${tokens.length ** 2} pairs are open.`];
+    const facts = [`${NAMED[MASKS.indexOf(kind)]}, ${open} of ${tokens.length ** 2} pairs are open.`];
     if (seen.every((row, t) => row.every((may, s) => !may || s <= t))) facts.push("No token sees what comes after it.");
     if (tokens.includes(PAD)) {
       const onPadding = weights.map((row) => row.reduce((sum, weight, s) => (tokens[s] === PAD ? sum + weight : sum), 0));
@@ -46,7 +47,7 @@ live.define("figures/masks", (use) => {
       );
     }
     const blind = seen.flatMap((row, t) => (row.some(Boolean) ? [] : [t + 1]));
-    if (blind.length) facts.push(`At position ${blind.join(" and ")} nothing may be seen, and all weights are zero.`);
+    if (blind.length) facts.push(`A query at position ${blind.join(", ")} may see nothing: its weights are all zero.`);
     return facts.join(" ");
   }
 
@@ -111,7 +112,7 @@ live.define("figures/masks", (use) => {
       const seen = mask(kind, tokens);
       const weights = weigh(seen);
       view.replaceChildren(grid(tokens, seen, weights));
-      say(inWords(tokens, seen, weights));
+      say(inWords(kind, tokens, seen, weights));
     }
 
     const controls = [
