@@ -12,7 +12,7 @@ export PATH := $(BIN):$(PATH)
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test mutation lab notebooks release grade bench lint clean ready
+.PHONY: help book archive pdf test mutation lab notebooks release grade bench lint clean ready
 
 help:            ## list these targets
 	@echo "usage: make TARGET"
@@ -24,6 +24,12 @@ book: ready      ## build the book and say where it is
 	@$(PY) -c "from pathlib import Path; print('The book stands in _build/html: open', \
 	    Path('_build/html/index.html').resolve().as_uri(), 'in a browser,')"
 	@echo "or run 'python3 -m http.server --directory _build/html' and open http://localhost:8000/"
+
+archive: book    ## pack the built book into one file that opens without a server
+	@$(PY) book/make_archive.py
+
+pdf: book        ## print the built book into one PDF: FRAMEWORK=torch or tensorflow leaves out the other's code
+	@$(PY) book/make_pdf.py $(FRAMEWORK)
 
 # nbval takes a second to load, in each process, and is wanted only by those that run lectures, which load it.
 test: ready      ## check the style, then run every test, on all cores: ARGS="tests/unit -k masks" chooses

@@ -6,6 +6,8 @@ A local build knows no public address, so none is written into the pages. A depl
   Graph) with the card that ``book/draw_card.py`` draws;
 - ``BOOK_REPOSITORY``, the address of the repository, and ``BOOK_BRANCH`` (main): adds the repository and
   issue buttons and "suggest an edit". No "open in Colab": a lecture there would find no course_lib.
+- ``BOOK_HUB``, the address of a JupyterHub that has the course and nbgitpuller: each lecture gets a button that opens
+  it there. It needs ``BOOK_REPOSITORY``, from which the hub takes the lectures.
 """
 
 import os
@@ -50,7 +52,10 @@ def configure(app: Sphinx, config: Config) -> None:
         options["repository_branch"] = os.environ.get("BOOK_BRANCH", "main")
         for button in ("repository", "issues", "edit_page"):
             options[f"use_{button}_button"] = True
-        options["launch_buttons"] = {}
+        hub = {"jupyterhub_url": address("BOOK_HUB"), "notebook_interface": "jupyterlab"}
+        options["launch_buttons"] = hub if address("BOOK_HUB") else {}
+    elif address("BOOK_HUB"):
+        raise ConfigError("BOOK_HUB needs BOOK_REPOSITORY, the address from which the hub takes the lectures")
 
 
 def write_entrance(app: Sphinx, exception: Exception | None) -> None:

@@ -149,7 +149,7 @@ def test_every_module_of_the_library_is_in_the_reference():
 
 
 def page_head(folder, monkeypatch, **environment) -> str:
-    for name in ("BOOK_URL", "BOOK_REPOSITORY", "BOOK_BRANCH"):
+    for name in ("BOOK_URL", "BOOK_REPOSITORY", "BOOK_BRANCH", "BOOK_HUB"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -177,7 +177,17 @@ def test_a_published_build_has_links_to_itself_and_to_its_repository(tmp_path, m
     assert "https://example.org/book/index.html" in (tmp_path / "out" / "sitemap.xml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("variable", ["BOOK_URL", "BOOK_REPOSITORY"])
+@pytest.mark.parametrize("variable", ["BOOK_URL", "BOOK_REPOSITORY", "BOOK_HUB"])
 def test_a_wrong_address_is_refused(tmp_path, monkeypatch, variable):
     with pytest.raises(SphinxError, match=f"{variable}='somewhere' is no web address"):
         page_head(tmp_path, monkeypatch, **{variable: "somewhere"})
+
+
+def test_a_hub_opens_each_notebook_at_the_address_that_is_set(tmp_path, monkeypatch):
+    repository = "https://github.com/someone/book"
+    html = page_head(tmp_path, monkeypatch, BOOK_REPOSITORY=repository, BOOK_HUB="https://hub.example.org/")
+    (link,) = re.findall(r'href="(https://hub\.example\.org/[^"]*)"', html)
+    assert link.startswith("https://hub.example.org/hub/user-redirect/git-pull?repo=https%3A//github.com/someone/book")
+    assert "index.ipynb" in link and "branch=main" in link
+    with pytest.raises(SphinxError, match="BOOK_HUB needs BOOK_REPOSITORY"):
+        page_head(tmp_path, monkeypatch, BOOK_HUB="https://hub.example.org")

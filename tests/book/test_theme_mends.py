@@ -1,14 +1,20 @@
 """What the theme leaves to be mended: icons nobody sees, names for screen readers, a title said twice, slowness."""
 
+import base64
 import sys
 
 import pytest
 
-from tests.support.tiny_book import EXTENSIONS, build, code
+from tests.support.tiny_book import EXTENSIONS, PIXEL, build, code
 
 sys.path.insert(0, str(EXTENSIONS))
 import listings
 import theme_mends
+
+
+def mended(page, folder=EXTENSIONS, **options):
+    return theme_mends.mended(page, folder, **options)
+
 
 SCRIPT = (
     'var icons={"arrow-up":[384,512,[8593],"f062","M1 2z"],bars:[448,512,["navicon"],"f0c9",["M3","M4"]],'
@@ -43,12 +49,12 @@ def test_icons_that_no_page_shows_are_left_out(used, kept):
     ],
 )
 def test_pages_are_mended_once(page, better):
-    assert theme_mends.mended(page) == theme_mends.mended(better) == better
+    assert mended(page) == mended(better) == better
 
 
 MATHJAX = (
     '<script>window.MathJax = {"options": {"processHtmlClass": "tex2jax_process|mathjax_process|math|output_area"}}'
-    '</script>\n    <script defer="defer" src="../_static/mathjax/tex-chtml-full.js?v=1"></script>'
+    '</script>\n    <script defer="defer" src="../_static/mathjax/startup.js?v=1"></script>'
 )
 IGNORED = '<section class="tex2jax_ignore mathjax_ignore" id="mathematics"><p class="aftermath">math</p></section>'
 
@@ -67,7 +73,21 @@ IGNORED = '<section class="tex2jax_ignore mathjax_ignore" id="mathematics"><p cl
 def test_only_pages_with_a_formula_load_mathjax(body, kept):
     page = f'<head>\n    <script src="a.js"></script>\n    {MATHJAX}\n</head><body>{body}</body>'
     without = f'<head>\n    <script src="a.js"></script>\n</head><body>{body}</body>'
-    assert theme_mends.mended(page) == theme_mends.mended(theme_mends.mended(page)) == (page if kept else without)
+    assert mended(page) == mended(mended(page)) == (page if kept else without)
+
+
+def test_the_search_index_is_read_by_the_search_alone():
+    names = ("a", "_static/searchtools", "searchindex")
+    scripts = [f'\n    <script src="../{name}.js?v=1"></script>' for name in names]
+    assert mended("".join(scripts)) == scripts[0]
+    assert mended("".join(scripts), searches=True) == "".join(scripts)
+
+
+def test_a_picture_has_room_of_its_size_before_it_is_loaded(tmp_path):
+    (tmp_path / "a.png").write_bytes(base64.b64decode(PIXEL))
+    page = '<img alt="A pixel" src="a.png" /> <img alt="none" src="b.png" /> <img src="c.svg" />'
+    better = page.replace('"a.png"', '"a.png" width="1" height="1" loading="lazy"')
+    assert mended(page, tmp_path) == mended(better, tmp_path) == better
 
 
 def test_heatmaps_keep_their_colours_on_a_dark_page(tmp_path):

@@ -22,7 +22,7 @@ def targets():
 
 
 def test_make_help_lists_the_targets():
-    expected = "help book test mutation lab notebooks release grade bench lint clean"
+    expected = "help book archive pdf test mutation lab notebooks release grade bench lint clean"
     assert targets() == expected.split()
 
 

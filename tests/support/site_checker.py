@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 INSTALL = (
@@ -31,12 +32,17 @@ FLAGS = [
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # a request to another host fails at once
 ]
 RESOURCES = ("link", "script", "img", "iframe", "source", "video", "audio")
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 780}
 
 # Runs in the page. Returns [kind, message] pairs for everything that must hold whatever the colours are.
 CONTENT = (Path(__file__).parent / "content_checks.js").read_text(encoding="utf-8")
 # Runs in the page, once in light and once in dark mode.
 COLOURS = (Path(__file__).parent / "colour_checks.js").read_text(encoding="utf-8")
+
+
+# Runs in the page when axe-core is there. What the theme alone decides is left to it, by selectors in THEIRS.
+AXE = (Path(__file__).parent / "axe_checks.js").read_text(encoding="utf-8")
+THEIRS: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -162,19 +168,30 @@ def open_window(browser: Browser, base: str) -> Iterator[BrowserContext]:
         context.close()
 
 
+# Pictures that wait until a reader comes near are loaded now.
+PICTURES = """() => Promise.all([...document.images].filter((img) => img.loading === "lazy").map((img) => {
+  img.loading = "eager";
+  return img.complete || new Promise((go) => { img.onload = img.onerror = go; });
+}))"""
+
+
 def open_page(page: Page, url: str) -> None:
-    """Go to a page, follow it if it redirects, and wait until MathJax has set the mathematics, if there is any."""
+    """Go to a page, follow it if it redirects, and wait for its pictures and until MathJax has set its mathematics."""
     page.goto(url)
     if 'http-equiv="refresh"' in page.request.get(url).text().lower():
         page.wait_for_url(lambda now: now != url)
+    page.evaluate(PICTURES)
     page.evaluate("() => window.MathJax?.startup?.promise?.then(() => document.fonts.ready)")
 
 
-def inspect_page(page: Page, base: str, name: str, use: Callable[[Page], None] | None = None) -> list[Finding]:
+def inspect_page(
+    page: Page, base: str, name: str, use: Callable[[Page], None] | None = None, axe: bool = False
+) -> list[Finding]:
     """Show one page of a site wide and light, then dark, then on a narrow screen, and list everything wrong with it.
 
     `page` is a tab that may have shown another: a new one for each would start a process and read MathJax anew. `use`
-    is called with it in the end, when it is wide and light again: to open a page takes longer than to look.
+    is called with it in the end, when it is wide and light again: to open a page takes longer than to look. With `axe`,
+    axe-core looks as well: at everything in light mode, at the contrast in dark mode.
     """
     found: list[Finding] = []
 
@@ -208,6 +225,10 @@ def inspect_page(page: Page, base: str, name: str, use: Callable[[Page], None] |
             backgrounds.append(result["background"])
             for kind, message in result["findings"]:
                 report(kind, f"{scheme} mode: {message}")
+            if axe:
+                page.evaluate(AXE_SCRIPT if scheme == "light" else "0")
+                for message in page.evaluate(AXE, [None if scheme == "light" else "color-contrast", THEIRS]):
+                    report("axe", f"{scheme} mode: {message}")
         if backgrounds[0] == backgrounds[1]:
             report("theme", f"the background is {backgrounds[0]} in light and in dark mode")
         page.set_viewport_size(NARROW)
