@@ -16,9 +16,12 @@ import glossary_cards  # noqa: E402
 
 PAGE = (ROOT / "book" / "glossary.md").read_text(encoding="utf-8")
 TERMS = glossary_cards.entries(PAGE)
+# Names that a reader may know and look for, where the lectures say it in other words.
+KNOWN_ELSEWHERE = {"additive attention", "autoregressive", "positional encoding"}
 
 
 def test_terms_are_sorted_short_and_said_in_plain_words():
+    assert TERMS.keys() > KNOWN_ELSEWHERE
     assert len(TERMS) > 50 and list(TERMS) == sorted(TERMS, key=str.lower)
     assert PAGE.count("\n  See {doc}`../notebooks/") + PAGE.count(" See {doc}`../notebooks/") >= len(TERMS)
     long = [term for term, words in TERMS.items() if not 3 <= len(words.split()) <= 40]
@@ -26,7 +29,7 @@ def test_terms_are_sorted_short_and_said_in_plain_words():
     assert not re.search(r"[`{}$]", "".join(TERMS.values()).replace("[CLS]", "")), "a card shows plain text"
 
 
-@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.parametrize("term", sorted(TERMS.keys() - KNOWN_ELSEWHERE))
 def test_a_term_is_one_that_the_lecture_it_points_to_uses(term):
     entry = re.search(rf"^{re.escape(term)}\n((?:  .*\n)+)", PAGE, re.MULTILINE)[1]
     (stem,) = re.findall(r"\{doc\}`\.\./notebooks/([\w-]+)`", entry)
