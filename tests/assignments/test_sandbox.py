@@ -91,6 +91,7 @@ def test_only_scratch_may_be_written_to_and_its_size_is_limited(inside):
 import os, numpy, course_lib
 found = []
 libraries = [os.path.dirname(module.__file__) for module in (os, numpy, course_lib)]
+libraries = [folder for folder in libraries if not folder.startswith("/tmp/")]  # there, it is scratch around the files
 for folder in ["/", "/usr/lib", "/etc", "/dev", "/proc", *libraries, "/tmp", "/dev/shm", "/run/kernel", os.getcwd()]:
     try:
         open(folder + "/new", "w").close()
