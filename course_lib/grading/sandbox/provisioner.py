@@ -31,6 +31,7 @@ with needed("lab"):
 NAME = "course-sandbox"  # of the entry point
 STARTS_S = 30
 CONNECTION = f"{SOCKETS}/connection.json"
+QUIET = ("sh", "-c", 'exec "$@" 2>/dev/null', "sh")  # what bubblewrap itself says is read, and nothing else
 # What a kernel may know of its surroundings. NBGRADER_EXECUTION, since a notebook may leave out its training then.
 PASSED = ("LANG", "LC_ALL", "TZ", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MPLBACKEND",
           "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "TF_CPP_MIN_LOG_LEVEL", "NBGRADER_EXECUTION")  # fmt: skip
@@ -59,15 +60,19 @@ class SandboxProvisioner(LocalProvisioner):
         program = bubblewrap()
         self.parent.transport, self.parent.ip = "ipc", f"{SOCKETS}/s"
         kwargs = await super().pre_launch(**kwargs)
-        connection = self.parent.connection_file
-        command = [CONNECTION if part == connection else part for part in kwargs["cmd"]]
+        command = [CONNECTION if part == self.parent.connection_file else part for part in kwargs["cmd"]]
         if os.path.realpath(command[0]) == os.path.realpath(sys.executable):
             command[0] = sys.executable
-        self.told, self._tell = os.pipe()
+        self._told, self._tell = os.pipe()
+        # Not the file that Jupyter has: in that, after a restart, the place of the sockets is that of the last kernel.
+        known = json.dumps({**self.parent.get_connection_info(), "key": self.parent.session.key.decode()}, default=str)
+        self._known = os.memfd_create("connection")
+        os.write(self._known, known.encode())
+        os.lseek(self._known, 0, os.SEEK_SET)
         kwargs["cmd"] = [
             program, *ISOLATED, "--info-fd", str(self._tell), "--clearenv", *self._environment(kwargs.get("env") or {}),
             *arguments(Path(kwargs.get("cwd") or os.getcwd()), self.scratch, self.packages, self.hidden),
-            "--ro-bind", connection, CONNECTION, "--", *self._limits_of_each(), *command,
+            "--ro-bind-data", str(self._known), CONNECTION, "--", *QUIET, *self._limits_of_each(), *command,
         ]  # fmt: skip
         return kwargs
 
@@ -75,16 +80,18 @@ class SandboxProvisioner(LocalProvisioner):
         """Start it, and find it among the system's processes."""
         self.ended = ""
         nothing = subprocess.DEVNULL
+        passed = [self._tell, self._known]
         self.process = subprocess.Popen(
-            cmd, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=[self._tell], start_new_session=True
+            cmd, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=passed, start_new_session=True
         )
-        os.close(self._tell)
+        for number in passed:
+            os.close(number)
         self.pid, self.cwd = self.process.pid, kwargs.get("cwd")
         try:
             first = await self._first()
             self.kernel_pid = await self._kernel(first)
         finally:
-            os.close(self.told)
+            os.close(self._told)
             self.process.stderr.close()
         root = f"/proc/{self.kernel_pid}/root"
         self.parent.ip = f"{root}{SOCKETS}/s"
@@ -123,8 +130,8 @@ class SandboxProvisioner(LocalProvisioner):
         """The process number of the sandbox's first process, which bubblewrap tells."""
         said, last = "", time.monotonic() + STARTS_S
         while not said.rstrip().endswith("}"):
-            if select.select([self.told], [], [], 0)[0]:
-                part = os.read(self.told, 4096).decode()
+            if select.select([self._told], [], [], 0)[0]:
+                part = os.read(self._told, 4096).decode()
                 said += part
                 if not part:
                     raise SandboxMissing(f"bubblewrap did not start: {self.process.stderr.read().decode()[:300]}")
