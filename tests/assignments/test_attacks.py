@@ -1,4 +1,4 @@
-"""Every file of `attacks/` is handed in, to nbgrader itself: it earns what its values deserve, and harms nobody.
+"""Every file of `variants/attacks/` is handed in to nbgrader itself: it earns what its values deserve, and harms nobody.
 
 An attack is code that stands in the cell of `softmax`, the other answers being as they were released. Its docstring
 says what it tries, and may have lines of the form `earns: test-softmax 1` (more than nothing), `cell: attention` (where
@@ -22,7 +22,9 @@ import pytest
 
 from tests.support.course import ASSIGNMENT, filled_in, generated_course, maximum, reference_answers
 
-ATTACKS = {path.stem: path.read_text() for path in sorted(Path(__file__).with_name("attacks").glob("*.py"))}
+ATTACKS = {
+    path.stem: path.read_text() for path in sorted((Path(__file__).with_name("variants") / "attacks").glob("*.py"))
+}
 GROUPS = 4  # batches, so that one attack can be tried without all of them
 CELL_S, NOTEBOOK_S = 10, 60
 LONGEST_S = 2 * NOTEBOOK_S  # from one student to the next, on a busy machine

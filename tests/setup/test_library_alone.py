@@ -26,11 +26,18 @@ NEEDS = {
     "course_lib.evaluation.baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.image_baselines": ("lectures", "sklearn"),
     "course_lib.evaluation.retrieval_baselines": ("lectures", "sklearn"),
-    **{f"course_lib.grading.marking.{name}": ("lab", "nbformat") for name in
-       ("alone", "cells", "execute", "normalise", "reading", "strays")},
+    **{
+        f"course_lib.grading.marking.{name}": ("lab", "nbformat")
+        for name in ("alone", "cells", "execute", "normalise", "reading", "strays")
+    },
     **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "report", "standing")},
+    "course_lib.grading.outside.examinee": ("lab", "zmq"),
+    "course_lib.grading.outside.execute": ("lab", "nbformat"),
+    "course_lib.grading.outside.tests": ("lab", "nbformat"),
     "course_lib.grading.release": ("lab", "nbformat"),
     "course_lib.grading.restore": ("lab", "nbformat"),
+    "course_lib.grading.sandbox.provisioner": ("lab", "psutil"),
+    "course_lib.grading.sandbox.watch": ("lab", "psutil"),
 }
 
 

@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-import psutil
+from course_lib._extras import needed
+
+with needed("lab"):
+    import psutil
 
 LOOKS_S = 0.25  # from one look to the next: what a process takes in between comes on top
 FILES = 20_000  # in a folder in memory: an empty one takes memory, too
