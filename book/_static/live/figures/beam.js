@@ -6,7 +6,7 @@ live.define("figures/beam", (use) => {
 
   const [WIDE, HIGH, STEP_X, STEP_Y] = [88, 38, 112, 46]; // of a box, and from one to the next
 
-  const probability = (p) => (p >= 0.01 || p === 0 ? p.toFixed(2) : p.toExponential(0).replace("e-", " · 10^−"));
+  const probability = (p) => (p >= 0.01 ? p.toFixed(2) : p >= 0.001 ? p.toFixed(3) : "<0.001");
   const beginning = (tokens) => tokens.join("").replace(/▁/g, " ").replace("[END]", " [END]").trim();
   const short = (text) => (text.length > 10 ? `${text.slice(0, 9)}…` : text);
   const inWords = (list) => list.map(({ tokens, p }) => `${quoted(beginning(tokens))} (${probability(p)})`).join(", ");
