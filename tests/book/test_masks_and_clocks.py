@@ -111,7 +111,7 @@ def test_masks_are_chosen_from_the_keyboard(visit):
     figure.get_by_label("The second sentence").focus()
     visit.page.keyboard.press("Tab")
     visit.page.keyboard.press("ArrowRight")
-    assert visit.said("masks").startswith("With the padding mask, 15 of 25 pairs are open."), "the padding mask: three keys of five"
+    assert visit.said("masks").startswith("With the padding mask, 15 of 25 pairs are open."), "three keys of five"
     visit.page.keyboard.press("Tab")
     visit.page.keyboard.press("ArrowRight")
     assert figure.locator("thead th").all_inner_texts()[0] == "[PAD]"

@@ -26,7 +26,7 @@ def test_no_model_and_nothing_from_elsewhere_is_loaded_even_when_used(visit, pla
     assert set(named) == {f"_static/live/{name}.js" for name in ("live", "figures/controls", "figures/numbers")} | {
         f"_static/live/figures/{name}.js" for name in (*PLAIN, "start")
     }
-    assert sum((plain / name).stat().st_size for name in asked) < 120_000
+    assert sum((plain / name).stat().st_size for name in asked) < 140_000  # the drawings of four figures are half of it
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
