@@ -69,10 +69,11 @@ class LinkTerms(SphinxPostTransform):
         known = entries(glossary.read_text(encoding="utf-8"))
         introduced = " ".join(node.astext() for node in self.document.findall(nodes.strong))
         page = self.app.builder.get_relative_uri(self.env.docname, GLOSSARY)
+        places = self.env.get_domain("std").objects  # (kind, name) -> (document, anchor)
         # "multi-head attention" before "attention", so that the longer one is not cut
         for term in sorted(known.keys() - EVERYDAY, key=lambda term: (-len(term), term)):
             if not pattern(term).search(introduced):
-                self.link(term, f"{page}#term-{nodes.make_id(term)}", known[term])
+                self.link(term, f"{page}#{places['term', term][1]}", known[term])
 
     def link(self, term: str, address: str, words: str) -> None:
         for text in self.document.findall(nodes.Text):

@@ -1,6 +1,7 @@
 """Sphinx extension: what the theme and MyST-NB leave to be mended in the pages that they have written.
 
-- The theme loads two thousand icons, 1.4 MB, on every page; those that no page shows are left out.
+- The theme loads two thousand icons, 1.4 MB, on every page; those that no page shows are left out. A style sheet draws
+  them all once more, from a font that is loaded until the script has come; so much is left to the script alone.
 - Folded cells are announced as "Toggle hidden content" instead of by their own words; the arrow that opens a part of
   the contents has no name; the bibliography has roles that no longer exist.
 - The welcome page, whose title is the book's, would say it twice.
@@ -17,6 +18,8 @@ from sphinx.application import Sphinx
 
 # name:[width,height,[other names],"code",path or [paths]]
 ICON = re.compile(r'"?([a-z0-9-]+)"?:\[\d+,\d+,(\[[^\]]*\]),"[0-9a-f]+",(?:"[^"]*"|\["[^"]*","[^"]*"\])\],?')
+# .fa-name:before,.fa-other-name:before{content:"code"}
+GLYPH = re.compile(r'(?:\.fa-[a-z0-9-]+:before,?)+\{content:"[^"]*"\}')
 MENDS = (
     (re.compile(r'<summary aria-label="Toggle hidden content">'), "<summary>"),
     (re.compile(r'<summary>(?=<span class="toctree-toggle")'), '<summary aria-label="The pages of this part">'),
@@ -81,6 +84,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     icons = scripts / "fontawesome.js"
     if icons.is_file():
         icons.write_text(fewer_icons(icons.read_text(encoding="utf-8"), used), encoding="utf-8")
+        for styles in (out / "_static" / "styles").glob("*.css"):
+            styles.write_text(GLYPH.sub("", styles.read_text(encoding="utf-8")), encoding="utf-8")
         for source_map in scripts.glob("*.js.map"):
             source_map.unlink()
 

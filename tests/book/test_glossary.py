@@ -57,6 +57,9 @@ def test_a_term_is_found_as_a_word(term, said, found):
 GLOSSARY = """# Glossary
 
 ```{glossary}
+BLEU
+  A score.
+
 dropout
   Some *zeros* in `x`. See {doc}`../index`.
 
@@ -77,7 +80,7 @@ def page(tmp_path_factory):
     cells = [
         text("## Dropout\n\n[dropout](https://example.org) `dropout` *dropout*. Now dropout, and dropout again."),
         new_code_cell("dropout = softmax", metadata={"tags": []}),
-        text("A **softmax** is a softmax. A causal mask is a mask."),
+        text("A **softmax** is a softmax. A causal mask is a mask. BLEU."),
         text("## References\n\n- unknown"),
     ]
     folder = tmp_path_factory.mktemp("glossary") / "book"
@@ -94,7 +97,7 @@ def page(tmp_path_factory):
 def test_the_first_use_in_running_text_is_linked_and_no_other(page):
     lecture, glossary = page
     linked = [(link.text, link["data-says"]) for link in lecture.select("a.term")]
-    assert linked == [("dropout", "Some zeros in x."), ("causal mask", "Hides the future.")]
+    assert linked == [("dropout", "Some zeros in x."), ("causal mask", "Hides the future."), ("BLEU", "A score.")]
     around = lecture.select_one("a.term").parent.text
     assert around.endswith("Now dropout, and dropout again.")
     for link in lecture.select("a.term"):

@@ -161,7 +161,8 @@ def test_the_book_opens_without_a_server(site, browser):
     assert [text for text in wrong if "CORS" not in text and "ERR_FAILED" not in text] == []
 
 
-LONG = "notebooks/24-the-transformer.html"
+LONG, HEAVY = "notebooks/24-the-transformer.html", "notebooks/26-training-a-translator.html"
+LECTURE = 2_200_000  # bytes of a lecture's page, uncompressed, when nobody has scrolled or touched a figure
 
 
 def test_the_contents_follow_the_reader(page):
@@ -199,13 +200,17 @@ def test_every_icon_is_drawn_by_a_small_script(site, page):
         assert page.locator("svg.svg-inline--fa:not(:has(path))").count() == 0
 
 
-def test_the_welcome_page_is_light_and_formulas_are_set_where_they_are(site, page, address):
-    page.goto("book/index.html")
+@pytest.mark.parametrize(("name", "most"), [("book/index.html", 1_500_000), (LONG, LECTURE), (HEAVY, LECTURE)])
+def test_a_page_is_light_before_the_first_touch(site, page, address, name, most):
+    page.goto(name)
     page.wait_for_load_state("networkidle")
     asked = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
     files = {site / url.removeprefix(address).partition("?")[0] for url in asked if url.startswith(address)}
-    total = sum(path.stat().st_size for path in {site / "book/index.html", *files})
-    assert 200_000 < total < 2_000_000, f"{total / 1e6:.2f} MB before the first touch, uncompressed"
+    total = sum(path.stat().st_size for path in {site / name, *files})
+    assert 200_000 < total < most, f"{total / 1e6:.2f} MB before the first touch, uncompressed"
+
+
+def test_formulas_are_set_where_they_are(site):
     with_mathjax = set(pages_with(site, "/mathjax/startup.js"))
     assert "book/index.html" not in with_mathjax
     assert {LONG, "book/notation.html", "book/instructor.html"} < with_mathjax

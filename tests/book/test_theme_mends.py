@@ -35,6 +35,12 @@ def test_icons_that_no_page_shows_are_left_out(used, kept):
     assert theme_mends.fewer_icons(SCRIPT, used) == kept
 
 
+def test_icons_have_no_second_drawing():
+    kept = ".fa-spin{animation:x}.nav-link:after{content:var(--x)}a:before{content:\"x\"}"
+    glyphs = '.fa-0:before{content:"0"}.fa-crop:before,.fa-cut-it:before{content:"\\f125"}'
+    assert theme_mends.GLYPH.sub("", glyphs + kept + glyphs) == kept
+
+
 @pytest.mark.parametrize(
     ("page", "better"),
     [
