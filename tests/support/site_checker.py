@@ -40,9 +40,9 @@ CONTENT = (Path(__file__).parent / "content_checks.js").read_text(encoding="utf-
 COLOURS = (Path(__file__).parent / "colour_checks.js").read_text(encoding="utf-8")
 
 
-# Runs in the page when axe-core is there. What the theme alone decides is left to it, by selectors in THEIRS.
+# Runs in the page when axe-core is there.
 AXE = (Path(__file__).parent / "axe_checks.js").read_text(encoding="utf-8")
-THEIRS: list[str] = []
+THEIRS = ["mjx-container", ".highlight span"]  # MathJax's own; words of code, whose contrast is measured by COLOURS
 
 
 @dataclass(frozen=True)
