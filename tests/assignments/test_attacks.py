@@ -1,4 +1,4 @@
-"""Every file of `variants/attacks/` is handed in to nbgrader itself: it earns what its values deserve, and harms nobody.
+"""Every file of `variants/attacks/` is handed in, to nbgrader itself: it earns what it deserves, and harms nobody.
 
 An attack is code that stands in the cell of `softmax`, the other answers being as they were released. Its docstring
 says what it tries, and may have lines of the form `earns: test-softmax 1` (more than nothing), `cell: attention` (where
