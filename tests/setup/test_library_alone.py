@@ -33,7 +33,7 @@ NEEDS = {
     **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "report", "standing")},
     "course_lib.grading.outside.examinee": ("lab", "zmq"),
     "course_lib.grading.outside.execute": ("lab", "nbformat"),
-    "course_lib.grading.outside.tests": ("lab", "nbformat"),
+    "course_lib.grading.outside.tests": ("lab", "zmq"),
     "course_lib.grading.release": ("lab", "nbformat"),
     "course_lib.grading.restore": ("lab", "nbformat"),
     "course_lib.grading.sandbox.provisioner": ("lab", "psutil"),

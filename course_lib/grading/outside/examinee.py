@@ -35,6 +35,10 @@ class LimitedManager(AsyncKernelManager):
         return limited(super().client(**settings))
 
 
+class NoKernel(RuntimeError):
+    """No kernel can be started: nobody's fault who is graded, so that no mark may come of it."""
+
+
 class Kernel(Protocol):
     """What an examinee needs of whoever runs the kernel."""
 
@@ -111,7 +115,10 @@ class Examinee:
         """A new kernel where the last call lost the old one; to be called before each test, outside of its time."""
         if self._lost and not self.kernel.time_is_over():
             self.close()
-            self.kernel.renew()
+            try:
+                self.kernel.renew()
+            except Exception as error:
+                raise NoKernel(f"no kernel could be started again: {type(error).__name__}: {error}") from error
             self._lost = False
 
     def finish(self) -> None:
@@ -120,6 +127,7 @@ class Examinee:
             try:
                 self._client.input("null")
                 self._next(time.monotonic() + GRACE_S)
+                self._lost = True  # it goes on
             except (CheckFailed, Malformed):
                 self._lost = self._request is not None  # its reply, which ends the request, is what was waited for
         self._request = None

@@ -65,7 +65,7 @@ class ExecuteOutside(ExecuteToTheEnd):
         self._hides: list[str] = []
         if self._packages is not None:
             course = self.parent.parent.coursedir  # preprocessor -> exporter -> converter
-            self._hides = [course.root, str(self.config.Exchange.get("root") or "")]
+            self._hides = [course.root, *filter(None, [str(self.config.Exchange.get("root") or "")])]
             try:
                 check_sandbox(self, about["assignment"])
             except SandboxMissing as error:  # nbgrader ends its run at an error of this type, not the submission alone
@@ -77,10 +77,13 @@ class ExecuteOutside(ExecuteToTheEnd):
             self._seed = seed_for(secret_of(Path(course.root)), *names, *own)
             self._examinee = Examinee(self)
         try:
-            return super().preprocess(nb, resources, km)
+            nb, resources = super().preprocess(nb, resources, km)
         finally:
             if self._sources:
                 self._examinee.close()
+        if self._packages is not None:
+            nb.metadata.pop("widgets", None)  # of any size, and shown nowhere
+        return nb, resources
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
         """Run one cell: in the kernel, or, of hidden tests, here."""
@@ -116,6 +119,14 @@ class ExecuteOutside(ExecuteToTheEnd):
             settings |= self.limits
             self.km.kernel_spec_manager = SandboxedSpecs(settings=settings)
         return self.km
+
+    def output(self, outs, msg: dict, display_id, cell_index: int):
+        """Keep an output, until too much is shown: pictures and pages count as well as what is printed."""
+        if self._packages is not None and msg["msg_type"] != "stream":
+            self._printed += len(str(msg["content"]))
+            if self._printed > self.most_output and msg["msg_type"] != "error":
+                return None
+        return super().output(outs, msg, display_id, cell_index)
 
     # What an examinee asks of whoever runs its kernel
 

@@ -14,6 +14,7 @@ from course_lib import grading
 from course_lib._extras import needed
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S
+from course_lib.grading.outside.examinee import NoKernel
 from course_lib.grading.score import SEED, Score
 
 with needed("lab"):
@@ -57,6 +58,8 @@ class HiddenTests:
                 self._own = set(self.namespace)
                 score = eval(compile(ast.Expression(last.value), "<hidden tests>", "eval"), self.namespace)
             result = new_output("execute_result", {"text/plain": repr(float(score))}, execution_count=1)
+        except NoKernel:
+            raise
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
             result = new_output("error", ename=type(error).__name__, evalue=str(error), traceback=[said])
