@@ -17,87 +17,99 @@ WHERE = "\nimport os\nprint('folder', os.getcwd(), os.environ.get('COURSE_GRADIN
 SHOWS_INPUT = "\ndef split_heads(x, n_heads):\n    raise ValueError(x[0, 0])"
 
 
+WORKS = {
+    "curious": {LAST: CURIOUS + WHERE},
+    "ends-in-a-call": {"padding-mask": ENDS_IN_A_CALL},
+    "ends-in-a-cell": {"padding-mask": ENDS_IN_A_CELL},
+    "shows-1": {"split-heads": SHOWS_INPUT},
+    "shows-2": {"split-heads": SHOWS_INPUT},
+    "shows-3": {"split-heads": SHOWS_INPUT + " "},
+}
+
+
+class Graded:
+    """A course in which a student is graded when a test first asks."""
+
+    def __init__(self, course):
+        self.course, self.done = course, set()
+        self.most = maximum(course.source)
+        answers = reference_answers(course.source)
+        for student, cells in WORKS.items():
+            own = {name: code if name == "padding-mask" else answers[name] + code for name, code in cells.items()}
+            course.submit(student, filled_in(course.release, answers | own))
+
+    def grade(self, student: str, *options: str, ok=True) -> str:
+        self.done.add(student)
+        return self.course.nbgrader("autograde", ASSIGNMENT, "--student", student, *options, ok=ok)
+
+    def scores(self, student: str) -> dict[str, float]:
+        if student not in self.done:
+            self.grade(student)
+        scores = self.course.scores(student)
+        return {name: scores[name] for name in self.most}
+
+    def shown(self, student: str, name: str) -> str:
+        """What a cell showed."""
+        if student not in self.done:
+            self.grade(student)
+        path = self.course.root / "autograded" / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+        cell = next(cell for cell in nbformat.read(path, as_version=4).cells if grade_id(cell) == name)
+        return "\n".join(output.get("text", "") or "\n".join(output.get("traceback", [])) for output in cell.outputs)
+
+
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
-    """A course in which some have been graded, and what nbgrader said."""
-    course = generated_course(tmp_path_factory.mktemp("outside"))
-    answers = reference_answers(course.source)
-    solved = filled_in(course.release, answers)
-    works = {
-        "curious": {LAST: answers[LAST] + CURIOUS + WHERE},
-        "ends-in-a-call": {"padding-mask": ENDS_IN_A_CALL},
-        "ends-in-a-cell": {"padding-mask": ENDS_IN_A_CELL},
-        "shows-1": {"split-heads": answers["split-heads"] + SHOWS_INPUT},
-        "shows-2": {"split-heads": answers["split-heads"] + SHOWS_INPUT},
-        "shows-3": {"split-heads": answers["split-heads"] + SHOWS_INPUT + " "},
-    }
-    for student, cells in works.items():
-        course.submit(student, filled_in(solved, cells))
-    said = course.nbgrader("autograde", ASSIGNMENT)
-    return course, said
-
-
-def executed(course, student, name) -> str:
-    """What a cell showed."""
-    path = course.root / "autograded" / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
-    cell = next(cell for cell in nbformat.read(path, as_version=4).cells if grade_id(cell) == name)
-    return "\n".join(output.get("text", "") or "\n".join(output.get("traceback", [])) for output in cell.outputs)
+    """A course with all works handed in."""
+    return Graded(generated_course(tmp_path_factory.mktemp("outside")))
 
 
 def test_no_test_ever_enters_the_students_process(graded):
-    course, _ = graded
-    assert "tests [] []" in executed(course, "curious", LAST)
-    assert sum(course.scores("curious")[name] for name in maximum(course.source)) == 26
+    assert "tests [] []" in graded.shown("curious", LAST)
+    assert graded.scores("curious") == graded.most
 
 
 def test_the_kernel_is_in_the_sandbox_and_knows_no_seed(graded):
-    course, _ = graded
-    assert "folder /tmp/work None" in executed(course, "curious", LAST)
+    assert "folder /tmp/work None" in graded.shown("curious", LAST)
 
 
 @pytest.mark.parametrize("student", ["ends-in-a-call", "ends-in-a-cell"])
 def test_who_ends_a_kernel_loses_that_part_alone(graded, student):
-    course, _ = graded
-    assert {name: course.scores(student)[name] for name in maximum(course.source)} == maximum(course.source) | {
-        "test-padding-mask": 0
-    }
+    assert graded.scores(student) == graded.most | {"test-padding-mask": 0}
     if student == "ends-in-a-cell":
-        assert "the code ended its own kernel" in executed(course, student, "padding-mask")
+        assert "the code ended its own kernel" in graded.shown(student, "padding-mask")
 
 
 def test_the_report_says_what_happened(graded):
-    course, _ = graded
-    said = executed(course, "ends-in-a-call", "test-padding-mask")
-    assert said.count("Your code ended the process that it runs in.") == 3
-    assert "26" not in said and "0 of 2 points" in said
+    said = " ".join(graded.shown("ends-in-a-call", "test-padding-mask").split())
+    assert "0 of 2 points" in said and said.count("Your code ended the process that it runs in.") == 2
+    assert "`padding_mask` ended its process in earlier tests" in said
 
 
 def test_inputs_are_other_ones_for_other_students_and_the_same_when_graded_again(graded):
-    course, _ = graded
-    shown = [executed(course, f"shows-{n}", "test-split-heads") for n in (1, 2, 3)]
+    shown = [graded.shown(f"shows-{n}", "test-split-heads") for n in (1, 2, 3)]
     assert all("ValueError" in each for each in shown) and len(set(shown)) == 3
-    course.nbgrader("autograde", ASSIGNMENT, "--student", "shows-1", "--force")
-    assert executed(course, "shows-1", "test-split-heads") == shown[0]
+    graded.grade("shows-1", "--force")
+    assert graded.shown("shows-1", "test-split-heads") == shown[0]
 
 
 def test_feedback_has_the_report(graded):
-    course, _ = graded
-    course.nbgrader("generate_feedback", ASSIGNMENT, "--student", "ends-in-a-call")
-    page = course.root / "feedback" / "ends-in-a-call" / ASSIGNMENT / f"{ASSIGNMENT}.html"
+    graded.scores("curious")
+    graded.course.nbgrader("generate_feedback", ASSIGNMENT, "--student", "curious")
+    page = graded.course.root / "feedback" / "curious" / ASSIGNMENT / f"{ASSIGNMENT}.html"
     assert "each query sees itself and the past" in page.read_text()
 
 
 def test_without_a_sandbox_nothing_is_graded_unless_that_is_wanted(graded, tmp_path, monkeypatch):
-    course, _ = graded
     programs = tmp_path / "bin"
     programs.mkdir()
-    monkeypatch.setenv("PATH", str(programs))  # of everything but this environment's own programs
     for name in ("sh", "env"):
         (programs / name).symlink_to(shutil.which(name, path="/usr/bin:/bin"))
-    arguments = ["autograde", ASSIGNMENT, "--student", "curious", "--force"]
-    said = course.nbgrader(*arguments, ok=False)
+    monkeypatch.setenv("PATH", str(programs))  # and of this environment's own programs; see `Course`
+    said = graded.grade("curious", "--force", ok=False)
     assert "There is no sandbox on this machine. Install bubblewrap" in said and "'off'" in said
     monkeypatch.setenv("COURSE_GRADING_SANDBOX", "off")
-    course.nbgrader(*arguments)
-    assert sum(course.scores("curious")[name] for name in maximum(course.source)) == 26
-    assert f"folder {course.root}" in executed(course, "curious", LAST)
+    graded.grade("curious", "--force")
+    assert graded.scores("curious") == graded.most
+    assert f"folder {graded.course.root}" in graded.shown("curious", LAST)
+    monkeypatch.undo()
+    graded.done.discard("curious")
