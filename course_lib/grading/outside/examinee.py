@@ -173,14 +173,13 @@ class Examinee:
     def _next(self, end: float) -> dict:
         """The next thing that the kernel says about our request."""
         poller = zmq.Poller()
-        channels = {channel.socket: channel for channel in (self._client.stdin_channel, self._client.shell_channel)}
-        for socket in channels:
-            poller.register(socket, zmq.POLLIN)
+        for channel in (self._client.stdin_channel, self._client.shell_channel):
+            poller.register(channel.socket, zmq.POLLIN)
         interrupted = False
         while True:
             for socket, _ in poller.poll(200):
                 try:
-                    message = channels[socket].get_msg(timeout=0)
+                    _, message = self._client.session.recv(socket)  # as the channels do, without a loop for each
                     if message["parent_header"].get("msg_id") != self._request:
                         continue
                     if message["msg_type"] == "execute_reply":
