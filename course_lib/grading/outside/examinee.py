@@ -180,7 +180,7 @@ class Examinee:
             for socket, _ in poller.poll(200):
                 try:
                     _, message = self._client.session.recv(socket)  # as the channels do, without a loop for each
-                    if message["parent_header"].get("msg_id") != self._request:
+                    if message is None or message["parent_header"].get("msg_id") != self._request:
                         continue
                     if message["msg_type"] == "execute_reply":
                         self._request = None
