@@ -15,30 +15,30 @@ At the instructor's, in this package:
 In the student's kernel: the cells of the notebook, the public checks among them, and
 `course_lib/grading/answering.py`, which calls the student's functions. On both sides: `course_lib/grading/values.py`.
 
-**What passes.** A call: the name of a function, arguments, how long it may take. Its answer: what was returned or
+What passes. A call: the name of a function, arguments, how long it may take. Its answer: what was returned or
 raised, and arguments that were changed. Both are JSON in Jupyter's own messages (`input_request` and `input_reply`,
 by which a kernel asks its client), so this works wherever Jupyter does. An array is its dtype, shape and bytes in
 base64. What comes is read by `values.read`, which makes plain values and executes nothing: no pickle, no object
 dtype. It refuses more than 16 MiB, 10,000 parts or 8 levels, and the socket closes at a message above 48 MiB. What is
 refused fails its test.
 
-**Seeds.** `seeds.seed_for` is an HMAC of the assignment, the student and what the student wrote, under a secret that
+Seeds. `seeds.seed_for` is an HMAC of the assignment, the student and what the student wrote, under a secret that
 is drawn once for a course and lies in `.grading-secret` beside the gradebook. The same work gets the same inputs when
 it is graded again; any change to it gets others, so what was printed into one feedback is of no use in the next
 submission.
 
-**A mistake is charged once.** Tests run from the first part to the last. A test that fails is tried again with right
+A mistake is charged once. Tests run from the first part to the last. A test that fails is tried again with right
 versions of earlier parts (`Score`'s `follow_through`). Then the student's `attention` finds in the place of its own
 `softmax` one that asks the instructor's process for each value. That is an oracle for the earlier part, so it may
 answer only when nothing can be earned with it any more: all tests of that part have run and their points are fixed
 before the first answer, since a part's tests name earlier parts only. Of a part whose tests still come no right value
 is ever sent.
 
-**What ends a kernel** ends a single test. An endless loop is stopped in the kernel after three seconds, by an
+What ends a kernel ends a single test. An endless loop is stopped in the kernel after three seconds, by an
 interrupt from outside if that does not help, and by ending the kernel if that does not. The next test gets a new
 kernel, in which the student's cells have run again. The time for the notebook bounds all this.
 
-**What this does not decide.** Values are what is marked, not where they come from: `packages` of the sandbox
+What this does not decide. Values are what is marked, not where they come from: `packages` of the sandbox
 (`course_lib.grading.sandbox`) leaves closed libraries out. Without a sandbox a notebook may use them, and may read
 and write what the instructor may: then marks are as safe as the files of the gradebook.
 """
