@@ -11,7 +11,6 @@ import functools
 import hashlib
 import os
 import socket
-import sys
 import threading
 import time
 from pathlib import Path
@@ -21,6 +20,7 @@ import psutil
 import pytest
 
 from tests.support.course import ASSIGNMENT, filled_in, generated_course, maximum, reference_answers
+from tests.support.sandbox import NEEDS_SANDBOX
 
 ATTACKS = {
     path.stem: path.read_text() for path in sorted((Path(__file__).with_name("variants") / "attacks").glob("*.py"))
@@ -35,7 +35,7 @@ c.ExecuteOutside.sandbox = "required"
 c.ExecuteOutside.limits = {{"memory": 2**30, "processes": 32, "scratch": 2**26}}
 """
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is one of Linux")
+pytestmark = NEEDS_SANDBOX
 
 
 def said_of(attack: str) -> dict[str, str]:

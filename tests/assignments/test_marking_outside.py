@@ -1,14 +1,14 @@
 """nbgrader's own command line, with hidden tests outside the student's process and a kernel in the sandbox."""
 
 import shutil
-import sys
 
 import nbformat
 import pytest
 
 from tests.support.course import ASSIGNMENT, filled_in, generated_course, grade_id, maximum, reference_answers
+from tests.support.sandbox import NEEDS_SANDBOX
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is one of Linux")
+pytestmark = NEEDS_SANDBOX
 LAST = "multi-head-attention"
 ENDS_IN_A_CALL = "import os\ndef padding_mask(ids, pad_id=0):\n    os._exit(1)"
 ENDS_IN_A_CELL = "import os\nos._exit(1)"

@@ -18,8 +18,9 @@ from course_lib.grading.sandbox import view
 from course_lib.grading.sandbox.__main__ import main
 from course_lib.grading.sandbox.provisioner import NAME, sandboxed
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
+from tests.support.sandbox import NEEDS_SANDBOX
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is one of Linux")
+pytestmark = NEEDS_SANDBOX
 SETTINGS = {"packages": ["numpy"], "memory": 2**29, "processes": 20, "scratch": 2**25, "seconds": 600.0}
 
 
