@@ -53,6 +53,8 @@ def test_a_lecture_that_quotes_its_cells_has_no_fault(lecture):
         ("<!--seeds-->", "<!--seed-->", "no executed cell claims 'seed'"),
         ("0.83<!--accuracy-->", "0.83", "0.83 in the prose quotes no claim"),
         ("83%<!--accuracy-->", "83 per cent", "83 per cent in the prose quotes no claim"),
+        ("It", "![A weight of 0.94.](live/steps.svg)\n\nIt", None),
+        ("It", "![A weight of 0.94.](diagrams/steps.svg)\n\nIt", "0.94 in the prose quotes no claim"),
         ("It", "More than 7% of the time it", "7% in the prose quotes no claim"),
         ("section 3.2", "a factor of 3.2", "3.2 in the prose quotes no claim"),
         ("It", "With $d_k = 1.5$, `0.62` and [2.5](https://example.org/1.2) it", "2.5 in the prose"),

@@ -30,8 +30,12 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 
 def prose(notebook) -> str:
-    """The Markdown cells up to the references, one after the other."""
+    """The Markdown cells up to the references, one after the other.
+
+    Without the descriptions of live figures: `book/draw_live.py` computes their numbers, and a test holds them to it.
+    """
     text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    text = re.sub(r"^!\[[^\]]*\]\(live/[\w-]+\.svg\)$", "", text, flags=re.MULTILINE)
     return re.sub(r"^## References\n.*?(?=^## |\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
