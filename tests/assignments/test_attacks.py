@@ -25,7 +25,8 @@ from tests.support.sandbox import NEEDS_SANDBOX
 ATTACKS = {
     path.stem: path.read_text() for path in sorted((Path(__file__).with_name("variants") / "attacks").glob("*.py"))
 }
-GROUPS = 4  # batches, so that one attack can be tried without all of them
+EVERY = 6  # of the attacks, one in so many is tried; with --all-attacks all are
+BATCH = 18  # of them are graded together
 CELL_S, NOTEBOOK_S = 10, 60
 LONGEST_S = 2 * NOTEBOOK_S  # from one student to the next, on a busy machine
 CONFIG = f"""
@@ -116,60 +117,72 @@ class Batch:
         return {name: scores[name] for name in maximum(self.source)}
 
 
+def batches(config) -> list[list[str]]:
+    """The attacks that are tried, in batches."""
+    names = list(ATTACKS) if config.getoption("--all-attacks") else list(ATTACKS)[::EVERY]
+    number = -(-len(names) // BATCH)
+    return [names[first::number] for first in range(number)]
+
+
+def pytest_generate_tests(metafunc):
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", sorted(sum(batches(metafunc.config), [])))
+    elif "batch" in metafunc.fixturenames:
+        metafunc.parametrize("batch", range(len(batches(metafunc.config))), indirect=True)
+
+
 @pytest.fixture(scope="module")
-def batch_of(tmp_path_factory):
-    """Gives the batch in which an attack is."""
+def made(request, tmp_path_factory):
+    """Gives a batch by its number, graded once."""
 
     @functools.cache
     def batch(number: int) -> Batch:
-        return Batch(tmp_path_factory.mktemp(f"attacks-{number}"), list(ATTACKS)[number::GROUPS])
+        return Batch(tmp_path_factory.mktemp(f"attacks-{number}"), batches(request.config)[number])
 
-    yield lambda name: batch(list(ATTACKS).index(name) % GROUPS)
-
-
-each_attack = pytest.mark.parametrize("name", ATTACKS)
-each_batch = pytest.mark.parametrize("name", list(ATTACKS)[:GROUPS], ids=range(GROUPS))
+    return batch
 
 
-@each_attack
+@pytest.fixture
+def batch(request, made) -> Batch:
+    return made(request.param)
+
+
+@pytest.fixture
+def batch_of(request, made):
+    """Gives the batch in which an attack is."""
+    return lambda name: made(next(n for n, names in enumerate(batches(request.config)) if name in names))
+
+
 def test_an_attack_earns_what_its_values_deserve(batch_of, name):
     batch = batch_of(name)
     assert batch.earned(f"m-{name}") == deserved(ATTACKS[name], batch.source)
 
 
-@each_attack
 def test_an_attack_sees_nothing_that_it_must_not(batch_of, name):
     notebook = nbformat.read(batch_of(name).executed(f"m-{name}"), as_version=4)
     shown = [output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", [])]
     assert not [text[:300] for text in shown if text.startswith("leaked")]
 
 
-@each_attack
 def test_an_attack_delays_nobody_beyond_its_limit(batch_of, name):
     batch = batch_of(name)
     assert batch.took[name] < LONGEST_S
     assert batch.executed(f"m-{name}").stat().st_size < 5_000_000
 
 
-@each_batch
-def test_those_who_did_the_work_have_their_marks(batch_of, name):
-    batch = batch_of(name)
+def test_those_who_did_the_work_have_their_marks(batch):
     assert batch.earned("a-good") == batch.earned("z-good") == maximum(batch.source)
 
 
-@each_batch
-def test_work_sources_home_and_library_are_what_they_were(batch_of, name):
-    assert batch_of(name).changed == set()
+def test_work_sources_home_and_library_are_what_they_were(batch):
+    assert batch.changed == set()
 
 
-@each_batch
-def test_nobody_came_by_the_network(batch_of, name):
-    assert batch_of(name).asked == []
+def test_nobody_came_by_the_network(batch):
+    assert batch.asked == []
 
 
-@each_batch
-def test_nothing_outlives_its_submission(batch_of, name):
-    batch = batch_of(name)
+def test_nothing_outlives_its_submission(batch):
     time.sleep(1)
     left = []  # bubblewrap is told where the connection file lies, and with it ends whatever it started
     for process in psutil.process_iter(["cmdline"]):
