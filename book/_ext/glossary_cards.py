@@ -17,7 +17,8 @@ GLOSSARY = "book/glossary"
 LINKED_IN = "notebooks/"
 # Words that the lectures use in their everyday meaning, too.
 EVERYDAY = {"alignment", "context", "head", "key", "mask", "query", "token", "value"}
-NOT_INSIDE = (nodes.title, nodes.reference, nodes.literal, nodes.strong, nodes.emphasis, nodes.rubric, nodes.math)
+NOT_INSIDE = (nodes.title, nodes.rubric, nodes.reference, nodes.literal, nodes.strong, nodes.emphasis, nodes.math)
+NOT_INSIDE += (nodes.raw,)  # HTML, such as that of a term linked before
 REFERENCES = "References"
 
 

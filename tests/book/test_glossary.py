@@ -104,3 +104,18 @@ def test_the_first_use_in_running_text_is_linked_and_no_other(page):
         page_of, _, anchor = link["href"].partition("#")
         assert page_of == "../book/glossary.html" and glossary.find(id=anchor) is not None
     assert glossary.select("a.term") == []
+
+
+def test_each_term_of_the_real_glossary_has_a_place_to_lead_to(tmp_path):
+    said = " and ".join(TERMS)
+    built = build(
+        tmp_path,
+        [text("```{toctree}\nbook/glossary\nnotebooks/a\n```")],
+        extensions=("glossary_cards",),
+        files={"book/glossary.md": re.sub(r"\{doc\}`[^`]*`", "it", PAGE), "notebooks/a.md": f"# A\n\n{said}."},
+    )
+    assert built.warnings == ""
+    ids = [dt["id"] for dt in built.page("book/glossary").select("dl.glossary > dt")]
+    assert len(ids) == len(TERMS)
+    anchors = [link["href"].partition("#")[2] for link in built.page("notebooks/a").select("a.term")]
+    assert len(anchors) == len(TERMS.keys() - glossary_cards.EVERYDAY) and set(anchors) <= set(ids)
