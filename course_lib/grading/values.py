@@ -12,7 +12,7 @@ import numpy as np
 
 KINDS = "biufc"  # of NumPy's dtypes: truth values, integers, floats, complex numbers
 BYTES = 2**24  # of all arrays in a message, and of all its texts
-ITEMS, DEPTH = 10_000, 8  # of tuples and lists together; of one in another
+ITEMS, DEPTH = 100_000, 8  # of tuples and lists together; of one in another
 DTYPE = re.compile(r"[<>|][biufc]\d{1,2}")
 NAME = re.compile(r"\w{1,80}")
 

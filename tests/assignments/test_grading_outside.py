@@ -172,6 +172,31 @@ def test_a_right_version_of_an_earlier_part_serves_its_values_and_the_students_o
     assert examinee.namespace["softmax"](3) == 3
 
 
+def test_of_a_part_whose_own_tests_are_still_to_come_no_right_value_is_sent():
+    """As when a student has moved a cell of tests before those of an earlier part."""
+    code = "def softmax(x):\n    return x\ndef attention(x):\n    return softmax(x)"
+    examinee = InThisProcess(code)
+    outputs = HiddenTests(FOLLOWS, examinee, 1, to_come={"softmax", "mask"}).outputs()
+    assert score_of(outputs) == 0 and not [text for text in examinee.sent if "served" in text and 'softmax"]' in text]
+
+
+def test_a_function_that_empties_its_arguments_does_not_empty_what_the_tests_compute_with():
+    tests = SOFTMAX.replace("softmax(x.copy()), np.exp(x)", "softmax(x), np.exp(x)")
+    code = "def softmax(x):\n    x[...] = 0\n    return np.full(x.shape, 1 / 3)"
+    assert score_of(outputs_of(tests, code)[1]) == 0
+    examinee, given = InThisProcess(code), np.ones((2, 3))
+    examinee.call("softmax", (given,), {}, {})
+    assert given.all() and not examinee.changed[0][1].any()
+
+
+@pytest.mark.parametrize("asked", ["np.empty((50_000, 0))", "10**6", "np.int64(-10**6)"])
+def test_a_right_version_is_not_made_to_compute_for_ever(asked):
+    """By what takes no bytes to send, and without end to compute with."""
+    examinee = InThisProcess(f"def attention(x):\n    return softmax({asked})")
+    with pytest.raises(CheckFailed, match="too large"):
+        examinee.call("attention", (np.ones(2),), {}, {"softmax": lambda x: x})
+
+
 @pytest.mark.parametrize("name", ["hidden_tests", "right_softmax", "score", "attention", "__builtins__", "print"])
 def test_nothing_else_is_served(name):
     code = (
@@ -218,9 +243,12 @@ def test_whatever_the_student_s_side_says_is_at_most_a_failure(said, monkeypatch
 
 
 def test_the_tests_seed_and_helpers_are_put_back():
-    before, environment = (grading.Score, grading.expect_closed), os.environ.get(SEED)
+    def now():
+        return grading.Score, grading.expect_closed, grading.expect_unchanged
+
+    before, environment = now(), os.environ.get(SEED)
     outputs_of(SOFTMAX, RIGHT)
-    assert (grading.Score, grading.expect_closed) == before and os.environ.get(SEED) == environment
+    assert now() == before and os.environ.get(SEED) == environment
 
 
 def test_other_seeds_draw_other_inputs():

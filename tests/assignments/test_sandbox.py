@@ -255,6 +255,10 @@ def test_where_there_is_none_it_is_said_how_to_get_it(monkeypatch, tmp_path):
         view._tried.cache_clear()
         with pytest.raises(SandboxMissing, match="No permissions to create new namespace.*user name spaces"):
             bubblewrap()
+        program.write_text("#!/bin/sh\necho bwrap: Unknown option --disable-userns >&2\nexit 1\n")
+        view._tried.cache_clear()
+        with pytest.raises(SandboxMissing, match="too old here .*0.8 or later is needed"):
+            bubblewrap()
     finally:
         view._tried.cache_clear()
 

@@ -19,7 +19,7 @@ What passes. A call: the name of a function, arguments, how long it may take. It
 raised, and arguments that were changed. Both are JSON in Jupyter's own messages (`input_request` and `input_reply`,
 by which a kernel asks its client), so this works wherever Jupyter does. An array is its dtype, shape and bytes in
 base64. What comes is read by `values.read`, which makes plain values and executes nothing: no pickle, no object
-dtype. It refuses more than 16 MiB, 10,000 parts or 8 levels, and the socket closes at a message above 48 MiB. What is
+dtype. It refuses more than 16 MiB, 100,000 parts or 8 levels, and the socket closes at a message above 48 MiB. What is
 refused fails its test.
 
 Seeds. `seeds.seed_for` is an HMAC of the assignment, the student and what the student wrote, under a secret that

@@ -2,6 +2,7 @@
 
 import collections
 import json
+import math
 import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -25,6 +26,7 @@ STARTS_S = 60
 FATAL = 2  # so many calls of a function may cost a kernel each, before it is called no more
 RIGHT_VALUES = 1_000  # of earlier parts, for one call
 RIGHT_BYTES = 2**17  # of the arguments of each: a right version must not be made to compute for ever
+RIGHT_SIZE = 2**12  # the largest whole number among them, and the most entries of an array that would have none
 
 
 class LimitedManager(AsyncKernelManager):
@@ -62,9 +64,10 @@ class Examinee:
         self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
         self._called: tuple = ()
         self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over
+        self.changed: list[tuple] = []  # arguments as they were given, and as the student's functions left them
 
     def call(self, name: str, given: tuple, named: dict, served: dict[str, Callable]):
-        """What the student's function of this name returns; arrays that it changes are changed afterwards.
+        """What the student's function of this name returns. Ours stay as they are; `changed` has what it changes.
 
         Parameters
         ----------
@@ -88,7 +91,7 @@ class Examinee:
         asked = {"name": name, "given": forms, "served": sorted(served), "seconds": seconds}
         try:
             said = self._ask(asked, served)
-            _change(arguments, said.get("changed", {}))
+            self.changed += _changed(arguments, said.get("changed", {}))
             if said["kind"] == "returned":
                 return read(said["value"])
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -214,6 +217,8 @@ class Examinee:
             raise Malformed("it asks for a value that is not to be had")
         budget = Budget(RIGHT_BYTES, RIGHT_VALUES)
         given = {key: read(form, budget) for key, form in forms.items()}
+        if any(map(_too_large, given.values())):
+            raise Malformed("it asks for values of earlier parts that are too large")
         self._within = True
         try:
             by_place = [value for key, value in given.items() if key.isdigit()]
@@ -231,15 +236,22 @@ def limited(client):
     return client
 
 
-def _change(arguments: dict, changed: dict) -> None:
-    """What the student's function did to its arguments, done to ours."""
+def _changed(arguments: dict, changed: dict) -> list[tuple]:
+    """Arrays that the student's function changed: as they were given, and as it left its own."""
+    found = []
     for key, form in changed.items():
         before, after = arguments.get(key), read(form)
         if not (isinstance(before, np.ndarray) and isinstance(after, np.ndarray) and before.dtype == after.dtype):
             raise Malformed("it changes what is no array")
-        if before.shape != after.shape:
-            before.resize(after.shape, refcheck=False)
-        before[...] = after
+        found.append((before, after))
+    return found
+
+
+def _too_large(value) -> bool:
+    """Whether a right version could be made to compute with this for ever, small as it is to send."""
+    if isinstance(value, np.ndarray):
+        return value.size == 0 and math.prod(max(size, 1) for size in value.shape) > RIGHT_SIZE
+    return isinstance(value, (int, np.integer)) and abs(int(value)) > RIGHT_SIZE
 
 
 def _error(types, text) -> CheckFailed:

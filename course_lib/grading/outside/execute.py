@@ -9,7 +9,7 @@ from course_lib._extras import needed
 from course_lib.grading.marking.execute import ExecuteToTheEnd
 from course_lib.grading.outside.examinee import Examinee, LimitedManager
 from course_lib.grading.outside.seeds import secret_of, seed_for
-from course_lib.grading.outside.tests import HiddenTests
+from course_lib.grading.outside.tests import HiddenTests, names_asked_for
 from course_lib.grading.sandbox.provisioner import sandboxed
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
 from course_lib.grading.score import SEED
@@ -61,6 +61,7 @@ class ExecuteOutside(ExecuteToTheEnd):
         about = resources["nbgrader"]
         self._packages = self.assignments.get(about["assignment"])
         self._sources: dict[str, str] = {}
+        self._to_come: dict[str, set[str]] = {}
         self._passed_over: set[int] = set()
         self._hides: list[str] = []
         if self._packages is not None:
@@ -71,6 +72,7 @@ class ExecuteOutside(ExecuteToTheEnd):
             except SandboxMissing as error:  # nbgrader ends its run at an error of this type, not the submission alone
                 raise NbGraderException(str(error)) from None
             self._sources = hidden_tests(about)
+            self._to_come = {name: names_asked_for(source) for name, source in self._sources.items()}
             code = [cell for cell in nb.cells if cell.cell_type == "code"]
             own = [cell.source for cell in code if _grade_id(cell) not in self._sources]
             names = [about["assignment"], about["notebook"], about["student"], os.environ.get(SEED, "")]
@@ -105,7 +107,9 @@ class ExecuteOutside(ExecuteToTheEnd):
                 self._passed_over.add(index)
                 self.renew()
             return cell, resources
-        cell.outputs = HiddenTests(source, self._examinee, self._seed).outputs()
+        self._to_come.pop(_grade_id(cell), None)  # wherever the student has moved it
+        to_come = set().union(*self._to_come.values())
+        cell.outputs = HiddenTests(source, self._examinee, self._seed, to_come).outputs()
         self._examinee.finish()
         return cell, resources
 
@@ -159,12 +163,14 @@ class ExecuteOutside(ExecuteToTheEnd):
         self.start_new_kernel_client()
         for place, cell in enumerate(self.nb.cells[: self._index]):
             own = cell.cell_type == "code" and cell.source.strip() and not _is_graded(cell)
-            if own and place not in self._passed_over:
+            if own and place not in self._passed_over and not self.time_is_over():
                 try:
                     self.execute_cell(copy.deepcopy(cell), place)
                 except (DeadKernelError, CellTimeoutError):
                     self._passed_over.add(place)
-                    return self.renew()
+                    return None if self.time_is_over() else self.renew()
+                except Exception:  # what came is no message of a kernel: nobody's fault but the cell's
+                    self._passed_over.add(place)
 
     def _stop(self, why: str) -> None:
         ended = getattr(self.km.provisioner, "ended", "")

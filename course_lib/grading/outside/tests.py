@@ -7,11 +7,12 @@ import io
 import os
 import symtable
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from unittest import mock
 
 from course_lib import grading
 from course_lib._extras import needed
+from course_lib.grading import compare
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S
 from course_lib.grading.outside.examinee import NoKernel
@@ -40,10 +41,11 @@ class HiddenTests:
     source : as the gradebook has it, never as it was handed in
     examinee : answers calls; see `examinee.Examinee`
     seed : of the inputs
+    to_come : functions whose own tests are still to come; of these no right value is sent
     """
 
-    def __init__(self, source: str, examinee, seed: int):
-        self.source, self.examinee, self.seed = source, examinee, seed
+    def __init__(self, source: str, examinee, seed: int, to_come: Collection[str] = ()):
+        self.source, self.examinee, self.seed, self.to_come = source, examinee, seed, frozenset(to_come)
         self.namespace: dict = {"__name__": "hidden_tests"}
         self.standing_in = {name: StandIn(name, self._call) for name in names_asked_for(source)}
 
@@ -78,6 +80,7 @@ class HiddenTests:
             name: value
             for name, value in self.namespace.items()
             if name not in self._own or (name in self.standing_in and value is not self.standing_in[name])
+            if name not in self.to_come
         }
 
     @contextlib.contextmanager
@@ -93,6 +96,7 @@ class HiddenTests:
 
             def _failure(self, test) -> str:
                 examinee.recover()
+                examinee.changed.clear()
                 examinee.seconds = self.limit_s - PATIENCE_S
                 examinee.end = time.monotonic() + examinee.seconds
                 return super()._failure(test)
@@ -105,8 +109,15 @@ class HiddenTests:
                     "restart the kernel and run all cells."
                 )
 
+        def expect_unchanged(array, before, name: str) -> None:
+            """The tests' own array never changes, so that nobody can empty what they compute with: see `changed`."""
+            theirs = [after for given, after in examinee.changed if given is array]
+            for after in [array, *theirs]:
+                compare.expect_unchanged(after, before, name)
+
+        patched = {"Score": ScoreFromOutside, "expect_closed": expect_closed, "expect_unchanged": expect_unchanged}
         with (
-            mock.patch.multiple(grading, Score=ScoreFromOutside, expect_closed=expect_closed),
+            mock.patch.multiple(grading, **patched),
             mock.patch.dict(os.environ, {SEED: str(self.seed)}),
         ):
             yield

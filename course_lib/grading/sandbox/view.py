@@ -58,6 +58,8 @@ def _tried() -> str:
         return f"bubblewrap does not run here: {error}"
     if done.returncode == 0:
         return ""
+    if "Unknown option" in done.stderr:
+        return f"bubblewrap is too old here ({done.stderr.strip()[:100]}): 0.8 or later is needed. {HOW}"
     return (
         f"bubblewrap does not work here: {done.stderr.strip()[:300]}. It needs user name spaces, which some "
         "systems and most containers close. Ask whoever runs the machine to open them: `sysctl "
