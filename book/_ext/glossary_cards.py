@@ -1,7 +1,7 @@
 """Sphinx extension: where a lecture first uses a term of the glossary, the word leads there and shows its sentence.
 
 The terms and their sentences are read from `book/glossary.md`. A term is linked once on a page, in running text: not
-in headings, links, code and emphasised words. A page that sets a term in bold introduces it there, and does not link
+in headings, links, code, formulas and emphasised words. A page that sets a term in bold introduces it there, and does not link
 it. What appears on hover and focus is made by `glossary.js`; without JavaScript the word is a link.
 """
 
@@ -17,7 +17,8 @@ GLOSSARY = "book/glossary"
 LINKED_IN = "notebooks/"
 # Words that the lectures use in their everyday meaning, too.
 EVERYDAY = {"alignment", "context", "head", "key", "mask", "query", "token", "value"}
-NOT_INSIDE = (nodes.title, nodes.rubric, nodes.reference, nodes.literal, nodes.strong, nodes.emphasis, nodes.math)
+NOT_INSIDE = (nodes.title, nodes.rubric, nodes.reference, nodes.strong, nodes.emphasis, nodes.math, nodes.math_block)
+NOT_INSIDE += (nodes.literal, nodes.literal_block)  # code in a sentence, code in a block
 NOT_INSIDE += (nodes.raw,)  # HTML, such as that of a term linked before
 REFERENCES = "References"
 

@@ -29,6 +29,11 @@ def test_terms_are_sorted_short_and_said_in_plain_words():
     assert not re.search(r"[`{}$]", "".join(TERMS.values()).replace("[CLS]", "")), "a card shows plain text"
 
 
+def test_the_page_says_which_everyday_words_are_not_marked():
+    beginning = PAGE.partition("```")[0]
+    assert set(re.findall(r"\*([a-z]+)\*", beginning)) == glossary_cards.EVERYDAY <= TERMS.keys()
+
+
 @pytest.mark.parametrize("term", sorted(TERMS.keys() - KNOWN_ELSEWHERE))
 def test_a_term_is_one_that_the_lecture_it_points_to_uses(term):
     entry = re.search(rf"^{re.escape(term)}\n((?:  .*\n)+)", PAGE, re.MULTILINE)[1]
@@ -78,7 +83,7 @@ mask
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     cells = [
-        text("## Dropout\n\n[dropout](https://example.org) `dropout` *dropout*. Now dropout, and dropout again."),
+        text("## Dropout\n\n[dropout](https://example.org) `dropout` *dropout*.\n\n```\ndropout(x)\n```\n\nNow dropout, and dropout again."),
         new_code_cell("dropout = softmax", metadata={"tags": []}),
         text("A **softmax** is a softmax. A causal mask is a mask. BLEU."),
         text("## References\n\n- unknown"),
@@ -99,7 +104,7 @@ def test_the_first_use_in_running_text_is_linked_and_no_other(page):
     linked = [(link.text, link["data-says"]) for link in lecture.select("a.term")]
     assert linked == [("dropout", "Some zeros in x."), ("causal mask", "Hides the future."), ("BLEU", "A score.")]
     around = lecture.select_one("a.term").parent.text
-    assert around.endswith("Now dropout, and dropout again.")
+    assert around == "Now dropout, and dropout again."
     for link in lecture.select("a.term"):
         page_of, _, anchor = link["href"].partition("#")
         assert page_of == "../book/glossary.html" and glossary.find(id=anchor) is not None
