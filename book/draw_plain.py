@@ -39,8 +39,8 @@ def typical() -> int:
 
 
 def scale() -> Diagram:
-    cases = ((4, 1.0, "d = 4, divided by nothing"), (512, 1.0, "d = 512, divided by nothing"),
-             (512, math.sqrt(512), "d = 512, divided by √512"))  # fmt: skip
+    cases = ((4, 1.0, "d_k_ = 4, divided by nothing"), (512, 1.0, "d_k_ = 512, divided by nothing"),
+             (512, math.sqrt(512), "d_k_ = 512, divided by √512"))  # fmt: skip
     largest = [
         np.mean([softmax(products(seed, width) / divisor).max() for seed in range(1, DRAWS + 1)])
         for width, divisor, _ in cases
@@ -49,7 +49,7 @@ def scale() -> Diagram:
         500, 3 * 132,
         "The attention weights of a random query over eight random keys, as bars, for three cases. The mean of the "
         f"largest weight over {DRAWS} draws is "
-        + ", ".join(f"{value:.2f} for {name}" for value, (_, _, name) in zip(largest, cases, strict=True))
+        + ", ".join(f"{value:.2f} for {case[2]}" for value, case in zip(largest, cases, strict=True)).replace("_k_", "ₖ")
         + ". Shown is the draw that is nearest to the means.",
     )  # fmt: skip
     seed = typical()

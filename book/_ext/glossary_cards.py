@@ -1,8 +1,8 @@
 """Sphinx extension: where a lecture first uses a term of the glossary, the word leads there and shows its sentence.
 
 The terms and their sentences are read from `book/glossary.md`. A term is linked once on a page, in running text: not
-in headings, links, code, formulas and emphasised words. A page that sets a term in bold introduces it there, and does not link
-it. What appears on hover and focus is made by `glossary.js`; without JavaScript the word is a link.
+in headings, links, code, formulas and emphasised words. A page that sets a term in bold introduces it there, and does
+not link it. What appears on hover and focus is made by `glossary.js`; without JavaScript the word is a link.
 """
 
 import re

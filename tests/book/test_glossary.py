@@ -83,7 +83,8 @@ mask
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     cells = [
-        text("## Dropout\n\n[dropout](https://example.org) `dropout` *dropout*.\n\n```\ndropout(x)\n```\n\nNow dropout, and dropout again."),
+        text("## Dropout\n\n[dropout](https://example.org) `dropout` *dropout*.\n\n```\ndropout(x)\n```"),
+        text("Now dropout, and dropout again."),
         new_code_cell("dropout = softmax", metadata={"tags": []}),
         text("A **softmax** is a softmax. A causal mask is a mask. BLEU."),
         text("## References\n\n- unknown"),

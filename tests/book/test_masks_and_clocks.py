@@ -92,6 +92,8 @@ def test_a_reader_types_a_batch_of_their_own(visit):
     ("which", "typed", "said"),
     [
         ("second", "  ", "The second sentence has no word: type one."),
+        ("second", "[PAD]", "The second sentence has [PAD], which is no word: it comes where a sentence is shorter."),
+        ("first", "a [PAD] c", "The first sentence has [PAD], which is no word: it comes where a sentence is shorter."),
         ("first", "a b c d e f g", "The first sentence has 7 words, and 6 are the most here: shorten it."),
     ],
 )

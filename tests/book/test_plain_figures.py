@@ -117,9 +117,9 @@ def test_products_of_random_vectors_are_those_of_the_drawing(compute):
 def test_the_scale_shows_what_its_drawing_shows(visit):
     svg = drawn("scale")
     shown = np.reshape([float(t.text) for t in svg.find_all("text") if re.fullmatch(r"\d\.\d\d", t.text)], (3, 8))
-    told = [float(x) for x in re.findall(r"(\d\.\d\d) for d = ", svg["aria-label"])]
+    told = [float(x) for x in re.findall(r"(\d\.\d\d) for dₖ = ", svg["aria-label"])]
     figure = visit.figure("scale")
-    for i, (width, kind) in enumerate(((2, "nothing"), (9, "nothing"), (9, "√d"))):
+    for i, (width, kind) in enumerate(((2, "nothing"), (9, "nothing"), (9, "√dₖ"))):
         visit.drag("scale", "Width", width)
         figure.locator(".live-line label", has_text=re.compile(f"^{kind}$")).click()
         assert [weight for _, weight in visit.columns("scale")] == shown[i].tolist()
@@ -129,15 +129,15 @@ def test_the_scale_shows_what_its_drawing_shows(visit):
 
 
 def test_the_root_holds_the_scale_at_every_width_and_the_width_itself_does_not(visit):
-    of = {"√d": [], "d": [], "nothing": []}
+    of = {"√dₖ": [], "dₖ": [], "nothing": []}
     for kind, found in of.items():
         visit.figure("scale").locator(".live-line label", has_text=re.compile(f"^{kind}$")).click()
         for width in range(2, 10):
             visit.drag("scale", "Width", width)
             found.append(visit.columns("scale", 1)[0][0])
-    assert max(of["√d"]) - min(of["√d"]) < 0.1
+    assert max(of["√dₖ"]) - min(of["√dₖ"]) < 0.1
     assert of["nothing"] == sorted(of["nothing"]) and of["nothing"][-1] > 0.9
-    assert of["d"] == sorted(of["d"], reverse=True) and of["d"][-1] < 0.14, "nearly 1/8: it chooses nothing any more"
+    assert of["dₖ"] == sorted(of["dₖ"], reverse=True) and of["dₖ"][-1] < 0.14, "nearly 1/8: it chooses nothing any more"
 
 
 def test_the_scale_works_from_the_keyboard(visit):
@@ -162,6 +162,14 @@ def test_the_scale_works_from_the_keyboard(visit):
     assert visit.columns("scale") != weights, "other random numbers"
 
 
+def test_a_small_deviation_has_a_second_decimal(visit):
+    visit.figure("scale").locator(".live-line label", has_text=re.compile("^dₖ$")).click()
+    visit.drag("scale", "Width", 9)
+    deviation = re.search(r"deviation of ([\d.]+)\.", visit.said("scale"))[1]
+    draws = [draw_plain.products(seed, 512) / 512 for seed in range(1, draw_plain.DRAWS + 1)]
+    assert deviation == f"{np.sqrt(np.mean(np.square(draws))):.2f}" and float(deviation) < 0.1
+
+
 def test_the_scale_works_by_touch(browser, plain):
     context = browser.new_context(has_touch=True, is_mobile=True, viewport={"width": 360, "height": 800})
     page = context.new_page()
@@ -170,7 +178,7 @@ def test_the_scale_works_by_touch(browser, plain):
     box = width.bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2)
     assert width.get_attribute("aria-valuetext") == "512"
-    page.locator(".live-figure[data-live=scale] .live-line label", has_text=re.compile("^d$")).tap()
+    page.locator(".live-figure[data-live=scale] .live-line label", has_text=re.compile("^dₖ$")).tap()
     assert "divided by 512" in page.locator("[data-live=scale] .live-said").inner_text()
     context.close()
 
@@ -240,13 +248,27 @@ def test_negative_numbers_are_multiplied_in_brackets(visit):
     assert product.inner_text() == "(−2.5) · 1 + 2 · 1 = −0.5"
 
 
-@pytest.mark.parametrize("typed", ["", "10", "-9.5", "1e3"])
+def test_no_product_is_rounded_and_no_exponential_is_zero(visit):
+    figure = visit.figure("steps")
+    for field, number in (
+        ("query of it, number 1", "0.25"),
+        ("query of it, number 2", "-9"),
+        ("key of cup, number 1", "0.15"),
+    ):
+        figure.get_by_label(field).fill(number)
+    figure.get_by_label("key of cup, number 2").fill("9")
+    cells = figure.locator(".live-table tbody tr").nth(1).locator("td").all_inner_texts()
+    assert cells[0] == "0.25 · 0.15 + (−9) · 9 = −80.9625"
+    assert cells[2] == f"{np.exp(-80.9625 / np.sqrt(2)):.1e}".replace("e-", " · 10^−")
+
+
+@pytest.mark.parametrize("typed", ["", "10", "-9.5", "1e3", "0.125", "1e-9"])
 def test_what_is_no_number_is_said_and_nothing_old_stands_under_it(visit, typed):
     figure = visit.figure("steps")
     field = figure.get_by_label("key of cup, number 2")
     field.fill(typed)
     status = visit.page.locator(f"#{field.get_attribute('aria-describedby')}")
-    assert status.inner_text() == "Type a number from −9 to 9 as the key of cup, number 2."
+    assert status.inner_text() == "Type a number from −9 to 9, with 2 decimals at most, as the key of cup, number 2."
     assert status.get_attribute("role") == "status" and field.get_attribute("aria-invalid") == "true"
     assert figure.locator("table").count() == 0 and visit.said("steps") == ""
     assert figure.locator("[aria-invalid]").count() == 1

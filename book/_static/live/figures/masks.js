@@ -88,7 +88,9 @@ live.define("figures/masks", (use) => {
 
     /** What keeps a sentence from being shown, or "". */
     function fault(text, i) {
-      const n = wordsOf(text).length;
+      const words = wordsOf(text);
+      if (words.includes(PAD)) return `The ${names[i]} has ${PAD}, which is no word: it comes where a sentence is shorter.`;
+      const n = words.length;
       if (n === 0) return `The ${names[i]} has no word: type one.`;
       return n > LONGEST ? `The ${names[i]} has ${n} words, and ${LONGEST} are the most here: shorten it.` : "";
     }

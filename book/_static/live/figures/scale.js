@@ -39,11 +39,11 @@ live.define("figures/scale", (use) => {
     let [width, divided, dragged, shown] = [2, NOTHING, 0, typical(draws)]; // 2 ** dragged divides
     const divisor = () => [1, Math.sqrt(WIDTHS[width]), WIDTHS[width], 2 ** dragged][divided];
 
-    const widthControl = slider("Width of query and keys, d", {
+    const widthControl = slider("Width of query and keys, dₖ", {
       min: 0, max: WIDTHS.length - 1, value: width, shown: (i) => `${WIDTHS[i]}`,
       changed: (i) => draw((width = i)),
     }); // prettier-ignore
-    const kinds = choice("Divide the scores by", ["nothing", "√d", "d", "as dragged"], divided, (kind) => draw((divided = kind)));
+    const kinds = choice("Divide the scores by", ["nothing", "√dₖ", "dₖ", "as dragged"], divided, (kind) => draw((divided = kind)));
     const divisorControl = slider("Divisor (temperature)", {
       min: -2, max: 9, step: 0.25, value: 0, shown: (x) => fixed(2 ** x),
       changed: (x) => {
@@ -83,8 +83,9 @@ live.define("figures/scale", (use) => {
         `divided by ${fixed(by)}`,
       ][divided]; // prettier-ignore
       const beside = divided === NOTHING ? ` (√${d} is ${fixed(Math.sqrt(d), 1)})` : "";
+      const spread = fixed(found.spread, found.spread < 1 ? 2 : 1);
       say(
-        `Width ${d}, ${how}: scores have a standard deviation of ${fixed(found.spread, 1)}${beside}. On average over ` +
+        `Width ${d}, ${how}: scores have a standard deviation of ${spread}${beside}. On average over ` +
           `${DRAWS} draws the largest of ${KEYS} weights is ${fixed(found.average.largest)}, and the trace of the gradient, ` +
           `1 − Σ w², is ${fixed(found.average.trace)} of at most ${fixed(MOST)}.`,
       );

@@ -6,6 +6,7 @@ live.define("figures/steps", (use) => {
 
   const WORDS = ["it", "cup"]; // of the lecture's example, with the numbers that its matrices give
   const FIRST = { query: [[2, 2], [0, 0]], key: [[0, 0], [1, 1]], value: [[0, 0], [1, 1]] }; // prettier-ignore
+  const DECIMALS = 2; // of a number typed, so that it and its products stand there whole
   const LARGEST = 9; // of a number typed: the exponential of the largest score still has a meaning for its reader
 
   /** Scaled dot-product attention of each query, step by step (Vaswani et al. 2017, equation 1). */
@@ -20,10 +21,12 @@ live.define("figures/steps", (use) => {
     });
   }
 
-  const short = (x) => fixed(x).replace(/\.?0+$/, ""); // as typed: 2, 0.5
+  const short = (x) => fixed(x, 2 * DECIMALS).replace(/\.?0+$/, ""); // as typed, or a product: 2, 0.5, 0.0625
   const factor = (x) => (x < 0 ? `(${short(x)})` : short(x));
   const vector = (numbers, said = short) => `(${numbers.map((x) => said(x)).join(",\u00a0")})`;
-  const large = (x) => (x < 1e5 ? fixed(x) : x.toExponential(1).replace("e+", " · 10^"));
+  /** A positive number; a power of ten where two decimals would say little, or too much. */
+  const positive = (x) =>
+    x >= 0.01 && x < 1e5 ? fixed(x) : x.toExponential(1).replace("e+", " · 10^").replace("e-", " · 10^−");
   const product = (q, k) => `${q.map((x, i) => `${factor(x)} · ${factor(k[i])}`).join(" + ")} = ${short(dot(q, k))}`;
 
   /** What one word takes, as a table of its steps. */
@@ -34,11 +37,11 @@ live.define("figures/steps", (use) => {
       element("tr", {}, th("row", word),
         element("td", {}, product(numbers.query[t], numbers.key[s])),
         element("td", {}, fixed(found.scaled[s])),
-        element("td", {}, large(found.exp[s])),
+        element("td", {}, positive(found.exp[s])),
         element("td", { style: `--weight: ${found.weights[s].toFixed(3)}` }, fixed(found.weights[s])),
       ),
     ); // prettier-ignore
-    const sums = ["", "", large(found.total), "1.00"].map((text) => element("td", {}, text));
+    const sums = ["", "", positive(found.total), "1.00"].map((text) => element("td", {}, text));
     rows.push(element("tr", {}, th("row", "sum"), ...sums));
     const parts = WORDS.map((_, s) => `${fixed(found.weights[s])} · ${vector(numbers.value[s])}`);
     const id = freshId();
@@ -80,7 +83,7 @@ live.define("figures/steps", (use) => {
         numbers[kind] = rows.map((row) =>
           row.map((input) => {
             const number = input.valueAsNumber;
-            const right = Math.abs(number) <= LARGEST; // and not NaN
+            const right = Math.abs(number) <= LARGEST && number === Number(number.toFixed(DECIMALS)); // and not NaN
             if (right) input.removeAttribute("aria-invalid");
             else input.setAttribute("aria-invalid", "true");
             wrong ??= right ? null : input;
@@ -94,7 +97,8 @@ live.define("figures/steps", (use) => {
     function draw() {
       const { numbers, wrong } = read();
       status.classList.toggle("live-wrong", wrong !== null);
-      status.textContent = wrong ? `Type a number from −${LARGEST} to ${LARGEST} as the ${wrong.ariaLabel}.` : "";
+      const range = `from −${LARGEST} to ${LARGEST}, with ${DECIMALS} decimals at most`;
+      status.textContent = wrong ? `Type a number ${range}, as the ${wrong.ariaLabel}.` : "";
       if (wrong) {
         view.replaceChildren(); // an old answer under new numbers would be taken for theirs
         say("");
