@@ -49,7 +49,7 @@ def scale() -> Diagram:
         500, 3 * 132,
         "The attention weights of a random query over eight random keys, as bars, for three cases. The mean of the "
         f"largest weight over {DRAWS} draws is "
-        + ", ".join(f"{value:.2f} for {case[2]}" for value, case in zip(largest, cases, strict=True)).replace("_k_", "ₖ")
+        + ", ".join(f"{value:.2f} for {c[2]}" for value, c in zip(largest, cases, strict=True)).replace("_k_", "ₖ")
         + ". Shown is the draw that is nearest to the means.",
     )  # fmt: skip
     seed = typical()
