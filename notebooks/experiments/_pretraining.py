@@ -42,6 +42,10 @@ class Texts:
         """Every blank reads [MASK], so that none of a small budget is spent on tokens that show their answer."""
         return Masking.of(self.tokenizer, share, masked=1.0, random=0.0, whole_words=whole_words)
 
+    def mixed(self) -> Masking:
+        """As many tokens asked for, in BERT's way: eight tenths read [MASK], a tenth another token, a tenth itself."""
+        return Masking.of(self.tokenizer, SHARE, masked=0.8, random=0.1)
+
     def windows(self, documents: list) -> list:
         """Documents cut to sequences [CLS] ... [SEP]."""
         ids = joined(documents)

@@ -5,8 +5,12 @@ Four layers of 128 features read film reviews, and fill in blanks: windows of 32
 tokens, and learns besides whether the second piece follows the first. All is measured on reviews that were held out:
 the loss and the share of blanks right, beside the unigram entropy and a model that counts what stood between the same
 two neighbours; next sentences beside the words that the two pieces share. No review, and no sentence, that a
-fine-tuned model is tested on is among the texts. Blanks have three seeds, and so has all on the articles; the rest has
-one.
+fine-tuned model is tested on is among the texts. Blanks have three seeds, and so has all on the articles; pairs of the reviews have one.
+
+What would more of it, less of it, or BERT's own way bring? `brief` gives the blanks 1,000 updates, `long` 12,000, each
+with a schedule of its own; `mixed` gives 4,000 with BERT's mixture, where of ten tokens asked for eight read [MASK], one
+another token and one itself. All are measured on the same blanks, each of which reads [MASK]. *pretraining_pays.py*
+fine-tunes what they leave.
 
 The reviews may not be passed on, so what learned from them stays on this machine. The same is done with the articles of
 WikiText-2, whose licence is CC BY-SA, and the run `free shipped` rounds what the blanks left to half precision, writes
@@ -82,7 +86,7 @@ The articles are by the authors of the English Wikipedia, chosen by Merity et al
 class Run(NamedTuple):
     """A training of `blanks` from the start, or of `pairs` from what the blanks of the same seed left.
 
-    `words` and `shipped` train nothing: the first measures what the blanks left, once more, by words; the second keeps
+    `brief`, `long` and `mixed` are blanks of another length, or in BERT's mixture. `words` and `shipped` train nothing: the first measures what the blanks left, once more, by words; the second keeps
     it in the library.
     """
 
@@ -99,14 +103,16 @@ class Run(NamedTuple):
     @property
     def seconds(self) -> float:
         """About, of one processor core."""
-        return {"blanks": 0.18, "pairs": 0.3}.get(self.task, 0) * self.updates + 30
+        return ({"pairs": 0.3} | dict.fromkeys(BLANKS, 0.18)).get(self.task, 0) * self.updates + 30
 
 
 UPDATES = {"blanks": 4000, "pairs": 1000, "words": 0}
+BLANKS = {"blanks": 4000, "brief": 1000, "long": 12000, "mixed": 4000}  # updates of each kind of training on blanks
 RUNS = table(
     [
         *(Run("reviews", task, 0, n) for task, n in UPDATES.items()),
         *(Run("reviews", "blanks", seed, UPDATES["blanks"]) for seed in (1, 2)),
+        *(Run("reviews", task, seed, BLANKS[task]) for task in ("brief", "long", "mixed") for seed in (0, 1, 2)),
         *(Run("free", "blanks", seed, UPDATES["blanks"]) for seed in (0, 1, 2)),
         *(Run("free", "pairs", seed, 2000) for seed in (0, 1, 2)),  # after 1,000 they were still being learned, at .79
         Run("free", "shipped", 0, 0),
@@ -118,7 +124,8 @@ def measure(run: Run, record: Record) -> dict:
     """Train, keep the weights, and return the figures."""
     torch.set_flush_denormal(True)  # numbers under 1e-38 take ten times as long, and softmax makes many of them
     try:
-        return {"blanks": blanks, "pairs": pairs, "words": words, "shipped": shipped}[run.task](run, record)
+        made = {"pairs": pairs, "words": words, "shipped": shipped} | dict.fromkeys(BLANKS, blanks)
+        return made[run.task](run, record)
     finally:
         torch.set_flush_denormal(False)
 
@@ -133,7 +140,8 @@ def blanks(run: Run, record: Record) -> dict:
     texts, counts = recipe.prepared(run.corpus), recipe.counted(run.corpus)
     model = BertForMaskedLM(recipe.config_of(texts), attention=fused_attention)
     set_state(model, recipe.part_of(recipe.start(run.corpus, run.seed), model))
-    batches = MaskedBatches(texts.windows(texts.train), texts.masking(), recipe.BATCH, run.seed)
+    masking = texts.mixed() if run.task == "mixed" else texts.masking()
+    batches = MaskedBatches(texts.windows(texts.train), masking, recipe.BATCH, run.seed)
     tuning, held_out = (recipe.measured_on(texts, part) for part in (texts.tuning, texts.held_out))
     before = loop.evaluate(model, tuning, objectives.masked_lm())
     going_on = place(run, record) / "training"
