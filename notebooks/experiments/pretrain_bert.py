@@ -5,12 +5,13 @@ Four layers of 128 features read film reviews, and fill in blanks: windows of 32
 tokens, and learns besides whether the second piece follows the first. All is measured on reviews that were held out:
 the loss and the share of blanks right, beside the unigram entropy and a model that counts what stood between the same
 two neighbours; next sentences beside the words that the two pieces share. No review, and no sentence, that a
-fine-tuned model is tested on is among the texts. Blanks have three seeds, and so has all on the articles; pairs of the reviews have one.
+fine-tuned model is tested on is among the texts. Blanks have three seeds, and so has all on the articles; pairs of the
+reviews have one.
 
 What would more of it, less of it, or BERT's own way bring? `brief` gives the blanks 1,000 updates, `long` 12,000, each
-with a schedule of its own; `mixed` gives 4,000 with BERT's mixture, where of ten tokens asked for eight read [MASK], one
-another token and one itself. All are measured on the same blanks, each of which reads [MASK]. *pretraining_pays.py*
-fine-tunes what they leave.
+with a schedule of its own; `mixed` gives 4,000 with BERT's mixture, where of ten tokens asked for eight read [MASK],
+one another token and one itself. All are measured on the same blanks, each of which reads [MASK].
+*pretraining_pays.py* fine-tunes what they leave.
 
 The reviews may not be passed on, so what learned from them stays on this machine. The same is done with the articles of
 WikiText-2, whose licence is CC BY-SA, and the run `free shipped` rounds what the blanks left to half precision, writes
@@ -86,8 +87,8 @@ The articles are by the authors of the English Wikipedia, chosen by Merity et al
 class Run(NamedTuple):
     """A training of `blanks` from the start, or of `pairs` from what the blanks of the same seed left.
 
-    `brief`, `long` and `mixed` are blanks of another length, or in BERT's mixture. `words` and `shipped` train nothing: the first measures what the blanks left, once more, by words; the second keeps
-    it in the library.
+    `brief`, `long` and `mixed` are blanks of another length, or in BERT's mixture. `words` and `shipped` train nothing:
+    the first measures what the blanks left, once more, by words; the second keeps it in the library.
     """
 
     corpus: str
