@@ -16,7 +16,7 @@ PAGE = """<!doctype html><html lang="en"><head><title>{title}</title>
 <body><article><h1>{title}</h1>{body}</article></body></html>"""
 TAB = """<input type="radio" name="s" id="{0}"><label for="{0}" data-sync-id="{0}">{0}</label>
 <div class="sd-tab-content">{1}</div>"""
-SAID = {"numpy": "nnn", "torch": "ttt", "tensorflow": "fff"}
+SAID = {"numpy": "nnn", "torch": "ttt", "tensorflow": "kkk"}
 TABS = f'<div class="sd-tab-set">{"".join(TAB.format(*item) for item in SAID.items())}</div>'
 PAGES = [("book/index", ""), ("notebooks/a", "One"), ("notebooks/b", "One")]
 
@@ -44,7 +44,7 @@ def printed(site, tmp_path, framework=None):
 def test_the_pages_stand_in_order_with_an_outline_and_links_inside(site, tmp_path):
     document = printed(site, tmp_path)
     texts = [page.extract_text() for page in document.pages]
-    assert len(texts) == 4 and "last" in texts[3] and all(name in texts[1] for name in ("nnn", "ttt", "fff"))
+    assert len(texts) == 4 and "last" in texts[3] and all(name in texts[1] for name in ("nnn", "ttt", "kkk"))
     first, part, chapters = document.outline
     assert (first.title, part.title, [chapter.title for chapter in chapters]) == ("X", "One", ["A", "B"])
     assert [document.get_destination_page_number(item) for item in (first, part, *chapters)] == [0, 1, 1, 2]
@@ -55,7 +55,7 @@ def test_the_pages_stand_in_order_with_an_outline_and_links_inside(site, tmp_pat
     assert inside["/Dest"][0] in (2, document.pages[2].indirect_reference)
 
 
-@pytest.mark.parametrize(("framework", "kept", "gone"), [("torch", "ttt", "fff"), ("tensorflow", "fff", "ttt")])
+@pytest.mark.parametrize(("framework", "kept", "gone"), [("torch", "ttt", "kkk"), ("tensorflow", "kkk", "ttt")])
 def test_one_framework_is_printed_with_numpy_and_without_the_other(site, tmp_path, framework, kept, gone):
     text = printed(site, tmp_path, framework).pages[1].extract_text()
     assert kept in text and "nnn" in text and gone not in text

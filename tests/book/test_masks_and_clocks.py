@@ -138,7 +138,7 @@ def test_the_clocks_show_what_their_drawing_shows(visit):
     words = [t.text for t in drawn("clocks").find_all("text")]
     for row, (value, p, s) in enumerate(told):
         visit.drag("clocks", "First position", int(p))
-        visit.drag("clocks", "Distance", int(s) - int(p))
+        visit.drag("clocks", "Distance to the second", int(s) - int(p))
         assert f"Positions {p} and {s}: the dot product is {value}." in visit.said("clocks")
         cosines = figure.locator(".live-dials div span:last-child").all_inner_texts()
         assert cosines == words[9 * row + 1 : 9 * row + 9]
@@ -167,7 +167,7 @@ def test_the_dot_product_stays_when_both_positions_move_on_and_hands_turn(visit)
 
 
 def test_the_curve_marks_the_distance_on_both_sides(visit):
-    visit.drag("clocks", "Distance", 10)
+    visit.drag("clocks", "Distance to the second", 10)
     points = visit.figure("clocks").locator(".live-curve circle")
     (x, y), (u, v) = (tuple(float(point.get_attribute(name)) for name in ("cx", "cy")) for point in points.all())
     assert y == v and abs(x - 170) == pytest.approx(abs(u - 170)) and x != u
