@@ -60,8 +60,8 @@ def join(printed: list[tuple[str, str, str, bytes]], base: str) -> PdfWriter:
         for page in reader.pages:
             book.add_page(page)
         if part and part not in parts:
-            parts[part] = book.add_outline_item(part, start)
-        book.add_outline_item(title, start, parent=parts.get(part))
+            parts[part] = book.add_outline_item(title=part, page_number=start)
+        book.add_outline_item(title=title, page_number=start, parent=parts.get(part))
     for sheet in book.pages:
         lead_inside(book, sheet, first, base)
     return book
