@@ -12,7 +12,8 @@ pytestmark = NEEDS_SANDBOX
 LAST = "multi-head-attention"
 ENDS_IN_A_CALL = "import os\ndef padding_mask(ids, pad_id=0):\n    os._exit(1)"
 ENDS_IN_A_CELL = "import os\nos._exit(1)"
-CURIOUS = "\nprint('tests', [each[:40] for each in In if 'hidden' in each], [n for n in dir() if 'hidden' in n])"
+WORD = "'hid' 'den'"  # what it looks for, in pieces, so that it does not find itself
+CURIOUS = f"\nprint('tests', [each[:40] for each in In if {WORD} in each], [n for n in dir() if {WORD} in n])"
 WHERE = "\nimport os\nprint('folder', os.getcwd(), os.environ.get('COURSE_GRADING_SEED'))"
 SHOWS_INPUT = "\ndef split_heads(x, n_heads):\n    raise ValueError(x[0, 0])"
 
