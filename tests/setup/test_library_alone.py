@@ -114,7 +114,7 @@ def test_the_extras_that_are_named_are_declared():
         extra: {canonicalize_name(Requirement(line).name) for line in lines}
         for extra, lines in PROJECT["optional-dependencies"].items()
     }
-    distributions = {"sklearn": "scikit-learn", "IPython": "ipython"}
+    distributions = {"sklearn": "scikit-learn", "IPython": "ipython", "zmq": "pyzmq"}
     missing = [
         (extra, package) for extra, package in NEEDS.values()
         if distributions.get(package, package) not in declared.get(extra, ())
