@@ -14,7 +14,7 @@ from course_lib.grading.marking import __main__ as command
 @pytest.fixture
 def batch(monkeypatch, tmp_path):
     """A batch that records what is asked of it, with two students; those in `troubled` need somebody's attention."""
-    made = SimpleNamespace(asked=[], entries={}, problems=[], root=Path("course"))
+    made = SimpleNamespace(asked=[], entries={}, problems=[], root=Path("course"), course=None)
 
     def entries(*troubled):
         made.entries = {
