@@ -68,7 +68,7 @@ class Run(NamedTuple):
 
 TRIALS = [Run(start, labels, 0, peak) for labels in EPOCHS for start in STARTS for peak in RATES[labels]]
 TRIALS += [Run(start, 2000, 0, peak) for start in OTHERS for peak in RATES[2000]]
-TRIALS.remove(Run("blanks", 2000, 0, 4e-3))  # its relatives choose lower rates
+TRIALS.remove(Run("blanks", 2000, 0, 4e-3))  # this rate was added when their weights were gone; see --help
 RUNS = table(
     [
         *TRIALS,
