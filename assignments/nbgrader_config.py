@@ -39,7 +39,7 @@ c.Autograde.sanitize_preprocessors = [
 ]
 
 # As nbgrader's own list, with ExecuteOutside for Execute: points earned before a kernel dies stay, and the hidden tests
-# of the assignments named below run outside the student's process, which runs in a sandbox.
+# of the assignments named above run outside the student's process, which runs in a sandbox.
 c.Autograde.autograde_preprocessors = [
     "course_lib.grading.outside.execute.ExecuteOutside",
     "nbgrader.preprocessors.IgnorePattern",

@@ -99,7 +99,7 @@ class DecisionConfig:
 
     @property
     def residual_scale(self) -> float:
-        """What the fresh matrices before a residual are multiplied by, as GPT's: 1 / sqrt(of residuals)."""
+        """What the fresh matrices before a residual are multiplied by, as GPT's: 1 / sqrt(number of residuals)."""
         return (2 * self.n_layers) ** -0.5
 
     @classmethod

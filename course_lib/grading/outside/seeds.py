@@ -17,6 +17,16 @@ def secret_of(course: Path) -> bytes:
     ValueError : it is too short to be one.
     """
     path = course / SECRET
+    if not path.exists():
+        _draw(path)
+    found = path.read_bytes().strip()
+    if len(found) < 32:
+        raise ValueError(f"{path} is no secret: remove it, and a new one is drawn. Marks may then be of other inputs.")
+    return found
+
+
+def _draw(path: Path) -> None:
+    """Write a secret, unless somebody else has done so meanwhile."""
     with contextlib.suppress(FileExistsError):
         part = path.with_name(f"{SECRET}.{os.getpid()}")
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -25,10 +35,6 @@ def secret_of(course: Path) -> bytes:
             os.link(part, path)  # whole, or not there: two that grade at once agree
         finally:
             part.unlink()
-    found = path.read_bytes().strip()
-    if len(found) < 32:
-        raise ValueError(f"{path} is no secret: remove it, and a new one is drawn. Marks may then be of other inputs.")
-    return found
 
 
 def seed_for(secret: bytes, *of: str) -> int:

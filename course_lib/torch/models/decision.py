@@ -56,9 +56,11 @@ class DecisionTransformer(Checkpoint, nn.Module):
         ----------
         states : shape (B, T, d_state)
         actions : shape (B, T, d_action)
-        returns : the returns-to-go, shape (B, T, 1)
+        returns : the returns-to-go, shape (B, T, 1), divided by a number that brings them near 1: each token is
+            normalised, so that large ones look alike
         times : the number of each step in its episode, integers, shape (B, T)
-        real : boolean, shape (B, T), False at padding, which no step attends to; None: all are
+        real : boolean, shape (B, T), False at padding, which no step attends to; None: all are. Numbers at padding must
+            be finite: nan times a weight of 0 is nan
         return_layers : also return every layer's hidden states and attention weights
 
         Returns
