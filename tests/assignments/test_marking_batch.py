@@ -53,6 +53,7 @@ def runs(generated, tmp_path_factory):
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write(patient_with_all_but(IGNORES))
         config.write("c.Execute.iopub_timeout = 10\nc.LateDays.free = 1\nc.LateDays.share = 0.1\n")
+        config.write("c.ExecuteOutside.sandbox = 'off'\n")  # so that a work can kill the process that grades it
     solved = filled_in(course.release, reference_answers(course.source) | {"explain": ANSWER})
     utf_16 = nbformat.writes(solved).encode("utf-16")
     course.submit("good", solved)
