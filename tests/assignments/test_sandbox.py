@@ -165,8 +165,10 @@ unshared = ctypes.CDLL(None).unshare(0x10000000)
 
 def test_an_interrupt_reaches_the_code_and_nothing_else(inside, tmp_path):
     with kernel(tmp_path) as (manager, client):
-        number = client.execute("while True:\n    pass")
-        time.sleep(1)
+        # After an error a kernel drops what it was sent meanwhile, unless it is told not to.
+        number = client.execute("print('begun', flush=True)\nwhile True:\n    pass", stop_on_error=False)
+        while client.get_iopub_msg(timeout=60)["content"].get("text") != "begun\n":
+            pass
         manager.interrupt_kernel()
         while (reply := client.get_shell_msg(timeout=60))["parent_header"]["msg_id"] != number:
             pass
