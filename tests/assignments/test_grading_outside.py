@@ -4,6 +4,7 @@ import json
 import os
 import queue
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -195,6 +196,29 @@ def test_a_right_version_is_not_made_to_compute_for_ever(asked):
     examinee = InThisProcess(f"def attention(x):\n    return softmax({asked})")
     with pytest.raises(CheckFailed, match="too large"):
         examinee.call("attention", (np.ones(2),), {}, {"softmax": lambda x: x})
+
+
+def test_the_start_of_a_kernel_is_not_of_the_students_time(monkeypatch):
+    tests = """
+def hidden_tests():
+    from course_lib.grading import Score
+
+    score = Score(2, limit_s=0.5)
+
+    @score.check(2, "twice")
+    def _():
+        assert f(1) + f(2) == 3
+
+    return score.total()
+
+
+hidden_tests()
+"""
+    start = InThisProcess._start
+    monkeypatch.setattr(InThisProcess, "_start", lambda self: (time.sleep(1), start(self)))
+    examinee, outputs = outputs_of(tests, "def f(x):\n    return x")
+    left = [call["seconds"] for call in map(json.loads, examinee.sent) if call]
+    assert score_of(outputs) == 2 and len(left) == 2 and min(left) > 0.2  # of half a second
 
 
 @pytest.mark.parametrize("name", ["hidden_tests", "right_softmax", "score", "attention", "__builtins__", "print"])

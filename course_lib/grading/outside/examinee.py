@@ -21,7 +21,7 @@ with needed("lab"):
 
 START = '__import__("course_lib.grading.answering", fromlist=["serve_notebook"]).serve_notebook()'
 LARGEST = 48 * 2**20  # bytes of a message from a kernel: whoever sends more is cut off
-GRACE_S = 2  # beyond the seconds that a call may take: for the answer, and again for the end after an interrupt
+GRACE_S = 5  # beyond the seconds that a call may take: for the answer, on a busy machine, and again after an interrupt
 STARTS_S = 60
 FATAL = 2  # so many calls of a function may cost a kernel each, before it is called no more
 RIGHT_VALUES = 1_000  # of earlier parts, for one call
@@ -114,8 +114,17 @@ class Examinee:
         said = self._ask({"loaded": list(names)}, {}).get("names")
         return [name for name in names if isinstance(said, list) and name in said]
 
+    def prepare(self) -> None:
+        """Let the kernel answer, a new one where the last call lost the old one; before a test, outside of its time."""
+        self.recover()
+        if not self._request and not self._lost and not self.kernel.time_is_over():
+            try:
+                self._start()
+            except (CheckFailed, Malformed):
+                self._lost = True  # as the first call will say
+
     def recover(self) -> None:
-        """A new kernel where the last call lost the old one; to be called before each test, outside of its time."""
+        """A new kernel where the last call lost the old one."""
         if self._lost and not self.kernel.time_is_over():
             self.close()
             try:

@@ -95,7 +95,7 @@ class HiddenTests:
                 super().__init__(*given, limit_s=limit_s + PATIENCE_S, **named)
 
             def _failure(self, test) -> str:
-                examinee.recover()
+                examinee.prepare()
                 examinee.changed.clear()
                 examinee.seconds = self.limit_s - PATIENCE_S
                 examinee.end = time.monotonic() + examinee.seconds
