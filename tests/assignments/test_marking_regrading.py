@@ -2,15 +2,16 @@
 
 import os
 import shutil
-from datetime import datetime
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import nbformat
 import pytest
-from nbgrader.api import MissingEntry
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 
-from course_lib.grading.marking import alone, batch
+from course_lib.grading.marking import alone, batch, gradings, standing
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED
@@ -21,10 +22,10 @@ FIRST, SECOND = datetime(2026, 11, 3, 17), datetime(2026, 11, 9, 17)
 
 
 def stands_in(points, ends=None, stopped=""):
-    """A `_grade` that gives so many points for the first part, and then ends as `ends` does; `stopped` is why early."""
+    """A `_grade` that gives so many points for the first part, then ends as `ends` does; `stopped` is why early."""
 
-    def grade(root, assignment, student):
-        course = alone.open_course(root)
+    def grade(course, assignment, student):
+        root = Path(course.coursedir.root)
         with alone.gradebook_of(course) as gradebook:
             gradebook.update_or_create_student(student)
             stamp = root / "submitted" / student / assignment / "timestamp.txt"
@@ -34,7 +35,7 @@ def stands_in(points, ends=None, stopped=""):
                 row.auto_score = points if row.name == "test-softmax" else 0
                 row.needs_manual_grade = row.manual_score is not None  # as nbgrader does
             gradebook.db.commit()
-        folder = root / "autograded" / student / assignment
+        folder = root / course.coursedir.autograded_directory / student / assignment
         folder.mkdir(parents=True)
         error = nbformat.v4.new_output("error", ename=STOPPED, evalue=stopped)
         cells = [nbformat.v4.new_code_cell(outputs=[error])] if stopped else []
@@ -194,56 +195,95 @@ def test_a_first_grading_that_fails_leaves_nothing(course, monkeypatch):
     assert not (course.root / "autograded" / "zoe" / ASSIGNMENT).exists()
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["by Ctrl-C", "by its end"])
-def test_a_run_that_is_interrupted_is_taken_back(course, monkeypatch, killed):
-    real = batch.grade_alone
+def interrupt(*_):
+    raise KeyboardInterrupt
 
-    def grade_alone(*arguments):
-        real(*arguments)
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr(alone, "_grade", stands_in(1, lambda: ""))
-    monkeypatch.setattr(batch, "grade_alone", grade_alone)
-    take_back = batch.Batch._take_back
-    if killed:
-        monkeypatch.setattr(batch.Batch, "_take_back", lambda *_: None)
-    with pytest.raises(KeyboardInterrupt):
-        ran(course)
-    monkeypatch.setattr(batch, "grade_alone", real)
-    monkeypatch.setattr(batch.Batch, "_take_back", take_back)
-    assert stands(course) == ((1.0, SECOND, 1) if killed else (3.0, FIRST, 3))
-    made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
-    assert stands(course) == (3.0, FIRST, 3)
-    assert (["anna: a run was interrupted here; what it had begun was taken back"] if killed else []) == made.problems
+@pytest.mark.parametrize("place", [(gradings, "wait_for_one"), (gradings, "enter"), (Batch, "settle")], ids=str)
+def test_a_run_that_is_interrupted_is_made_up_for_by_the_next(course, monkeypatch, place):
+    """Before a grading is over; when it is, between its two places; and after both, with its record."""
+    monkeypatch.setattr(alone, "_grade", stands_in(1))
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(*place, interrupt)
+        ran(course)[0].settle([])
+    points, time, executed = stands(course)
+    assert (points, time) == ((1.0, SECOND) if place[0] is Batch else (3.0, FIRST))
+    assert executed == (3 if place[1] == "wait_for_one" else 1)
+    assert not (course.root / ".grading").exists()
     monkeypatch.setattr(alone, "_grade", stands_in(4))
+    made, _ = ran(course)
+    assert made.graded == (place[0] is not Batch)
+    assert stands(course) == ((1.0, SECOND, 1) if place[0] is Batch else (4.0, SECOND, 4))
+
+
+def test_works_are_graded_side_by_side_and_entered_by_one(course, monkeypatch):
+    """Each of two waits until the other is under way."""
+    course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+
+    def both(folder=course.folder):
+        (folder / str(os.getpid())).write_text("")
+        end = time.monotonic() + 60
+        while len(list(folder.glob("[0-9]*"))) < 2:
+            if time.monotonic() > end:
+                return "nbgrader: alone"
+            time.sleep(0.05)
+        return ""
+
+    monkeypatch.setattr(alone, "_grade", stands_in(2, both))
+    said = []
+    made = Batch(course.root, ASSIGNMENT, say=said.append)
+    made.grade(jobs=2)
+    assert [line[-8:] for line in said] == ["(1 of 2)", "(2 of 2)"]
+    assert stands(course) == (2.0, SECOND, 2) and stands(course, "zoe")[0] == 2.0
+    for path in course.folder.glob("[0-9]*"):
+        path.unlink()
+    made.grade(force=True, jobs=3)
+    assert not made.entries["anna"].trouble and made.graded == 4
+
+
+def test_no_grading_sees_the_gradebook_or_what_another_student_has(course, monkeypatch):
+    def looks(own, assignment, student):
+        with alone.gradebook_of(own) as gradebook:
+            seen = [each.id for each in gradebook.students]
+            assert str(own.coursedir.db_url) != str(alone.open_course(course.root).coursedir.db_url)
+        return f"nbgrader: it sees {seen}"
+
+    course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    monkeypatch.setattr(alone, "_grade", looks)
+    made, _ = ran(course)
+    assert "it sees ['anna']" in made.entries["anna"].trouble and "it sees []" in made.entries["zoe"].trouble
+
+
+def test_all_that_stands_can_be_entered_elsewhere(course, tmp_path):
     ran(course)
-    assert stands(course) == (4.0, SECOND, 4)
-
-
-def test_what_was_taken_back_is_graded_again(course):
-    made, _ = ran(course)
     with course.gradebook() as gradebook:
-        made.entries["anna"].stood = batch.standing(gradebook, ASSIGNMENT, "anna")
-    batch.record.save(made.record, made.entries)
-    assert ran(course)[0].graded == 1
-    assert ran(course)[0].graded == 0
+        submission = gradebook.find_submission(ASSIGNMENT, "anna")
+        submission.extension = timedelta(hours=3)
+        submission.notebooks[0].late_submission_penalty = 1.5
+        submission.notebooks[0].comments[0].manual_comment = "well done"
+        grade = gradebook.find_grade("explain", ASSIGNMENT, ASSIGNMENT, "anna")
+        grade.manual_score, grade.extra_credit = 3.5, 0.5
+        gradebook.db.commit()
+        stands = standing.standing(gradebook, ASSIGNMENT, "anna")
+        standing.definitions(gradebook, tmp_path / "other.db")
+    with Gradebook(f"sqlite:///{tmp_path / 'other.db'}", gradebook.course_id) as other:
+        standing.enter(other, ASSIGNMENT, "anna", stands)
+        assert standing.standing(other, ASSIGNMENT, "anna") == stands
+        assert "well done" in str(stands) and other.find_submission(ASSIGNMENT, "anna").score == 7
 
 
-def test_what_cannot_be_taken_back_is_named_and_tried_again(course, monkeypatch):
-    made, _ = ran(course)
-    made.entries["anna"].stood = {"timestamp": None, "extension": None, "notebooks": {}}
-    batch.record.save(made.record, made.entries)
+def test_how_long_a_run_may_still_take_is_said():
+    assert gradings._left(10, 130, 300) == "  (10 of 130, about 60 minutes left)"
+    assert gradings._left(129, 130, 3000) == "  (129 of 130)"
 
-    def denied(*_):
-        raise PermissionError(13, "Permission denied")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(batch, "take_back", denied)
-        made, said = ran(course)
-    assert "anna: a run was interrupted here; what it had begun cannot be taken back" in said
-    assert "could not be graded: PermissionError" in made.entries["anna"].why
-    made, _ = ran(course)
-    assert not made.entries["anna"].trouble and made.entries["anna"].stood is None
+def test_a_course_that_cannot_be_written_to_is_said_so(course, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(alone, "definitions", full)
+    with pytest.raises(ValueError, match="Nothing more can be graded in .*: No space left on device"):
+        Batch(course.root, ASSIGNMENT, say=lambda line: None).grade()
 
 
 def test_the_time_is_that_of_the_work_also_where_nobody_knows_it(course, monkeypatch):

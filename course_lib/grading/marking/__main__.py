@@ -20,15 +20,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--settle", nargs="+", metavar="STUDENT", default=[], help="let the marks of these stand: you have looked"
     )
+    parser.add_argument("--jobs", type=int, metavar="N", help="works that are graded at a time; one for each core")
     parser.add_argument("--force", action="store_true", help="grade everybody again, not only what changed")
     chosen = parser.parse_args(arguments)
+    if chosen.jobs is not None and chosen.jobs < 1:
+        parser.error(f"--jobs should be 1 or more, got {chosen.jobs}")
     try:
         with only_run(chosen.course), ending_in_order():
             batch = Batch(chosen.course, chosen.assignment)
             batch.check(chosen.moodle, chosen.canvas)
             check_sandbox(ExecuteOutside(parent=batch.course), chosen.assignment)
             batch.collect(chosen.zip)
-            batch.grade(chosen.force)
+            batch.grade(chosen.force, chosen.jobs)
             batch.settle(chosen.settle)
             if not batch.entries:
                 place = batch.root / "submitted" / "STUDENT" / chosen.assignment

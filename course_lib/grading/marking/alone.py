@@ -2,15 +2,19 @@
 
 import contextlib
 import multiprocessing
+import multiprocessing.connection
 import os
 import re
+import shutil
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from course_lib._extras import needed
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
-from course_lib.grading.marking.standing import put_back
+from course_lib.grading.marking.standing import definitions, enter, standing
 
 with needed("lab"):
     import nbformat
@@ -19,7 +23,8 @@ with needed("lab"):
     from nbgrader.apps import AutogradeApp
     from nbgrader.apps.api import NbGraderAPI
 
-NORMALISED = "normalised"
+NORMALISED, GRADING = "normalised", ".grading"  # folders: what is graded, and what is being graded
+DEFINITIONS = "assignments.db"
 GRACE_S = 120  # beyond the notebook's own limit: to start, to end, and to write
 MEMORY, LARGEST_FILE = 8 * 2**30, 2**30  # bytes that a submission's processes may have, and may write into one file
 RAISED = re.compile(r"^ +.*\n(\w[\w.]*(?::.*)?)$", re.MULTILINE)  # what follows the last frame of a traceback
@@ -46,67 +51,128 @@ def gradebook_of(course: AutogradeApp) -> Gradebook:
     return Gradebook(course.coursedir.db_url, course.coursedir.course_id)
 
 
-def grade_alone(course: AutogradeApp, assignment: str, student: str) -> str:
-    """Grade what stands in normalised/STUDENT/ASSIGNMENT; return "" or why not all of it could be graded.
+class Marks(NamedTuple):
+    """What a grading came to: `stands` is what `standing` says after it, `why` is "" or why not all could be graded."""
 
-    The marks are in the gradebook afterwards, and the executed notebook in autograded/, as nbgrader leaves them, which
-    is half of them where it was stopped. What stood in autograded/ is kept beside it, until `settle` or `take_back`.
-    """
-    root = Path(course.coursedir.root)
-    after, before = _executed(root, assignment, student)
-    _remove(before)
-    if after.exists():
-        os.replace(after, before)
+    stands: dict
+    why: str
+
+
+@contextlib.contextmanager
+def workplace(course: AutogradeApp) -> Iterator[None]:
+    """A block in which `grade_alone` finds what it needs; what it left, or left an earlier run, goes at the end."""
+    folder = Path(course.coursedir.root, GRADING)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     try:
-        why = apart(ExecuteToTheEnd(parent=course).notebook_limit + GRACE_S, _grade, root, assignment, student)
-    except Unfinished as error:
-        why = str(error)
-    if not why and after.exists():
-        return _stopped_in(after)
-    return why or "nbgrader left no notebook"
+        with gradebook_of(course) as gradebook:
+            definitions(gradebook, folder / DEFINITIONS)
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def settle(course: AutogradeApp, assignment: str, student: str) -> None:
-    """What `grade_alone` did is to stay: what it kept of the time before goes."""
-    _remove(_executed(Path(course.coursedir.root), assignment, student)[1])
+def grade_alone(root: Path, assignment: str, student: str, stood: dict) -> Marks:
+    """Grade what stands in normalised/STUDENT/ASSIGNMENT, in a gradebook of its own, in a `workplace`.
 
-
-def take_back(course: AutogradeApp, assignment: str, student: str, stood: dict) -> None:
-    """Make gradebook and autograded/ what they were before `grade_alone`, when `standing` returned `stood`."""
+    The course's gradebook is neither read nor written, so that any number of these can be under way; `stood` is what
+    `standing` says of it. The executed notebook is left for `take_over`.
+    """
+    course = open_course(root)
+    own = root / GRADING / f"{student}.db"
+    shutil.copy(root / GRADING / DEFINITIONS, own)
+    course.coursedir.db_url = f"sqlite:///{own}"
+    course.coursedir.submitted_directory, course.coursedir.autograded_directory = NORMALISED, GRADING
     with gradebook_of(course) as gradebook:
-        put_back(gradebook, assignment, student, stood)
-    after, before = _executed(Path(course.coursedir.root), assignment, student)
-    if before.exists() or not stood:
-        _remove(after)
-    if before.exists():
-        os.replace(before, after)
+        if stood:
+            enter(gradebook, assignment, student, stood)
+    why = _grade(course, assignment, student)
+    with gradebook_of(course) as gradebook:
+        return Marks(standing(gradebook, assignment, student), why or _stopped_in(root / GRADING / student))
 
 
-def apart(limit_s: float, work: Callable, *arguments):
-    """What `work(*arguments)` returns, done in a process of its own, which ends with everything that it started.
+def take_over(root: Path, assignment: str, student: str) -> None:
+    """Let the notebook that `grade_alone` executed take the place of the one before, in autograded/.
 
     Raises
     ------
-    Unfinished : it took longer than `limit_s`, or was killed.
-    Exception : what `work` raised.
+    FileNotFoundError : it left none.
     """
-    context = multiprocessing.get_context(FORK)
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_do, args=(sender, work, *arguments))
-    process.start()
-    sender.close()
-    try:
-        if not receiver.poll(limit_s):
-            raise Unfinished(f"it took more than {limit_s:g} seconds")
-        result = receiver.recv()
-    except EOFError:
-        raise Unfinished("its process was killed; it may have asked for too much memory") from None
-    finally:
-        _end(process)
-        receiver.close()
-    if isinstance(result, Exception):
-        raise result
-    return result
+    new, place = root / GRADING / student / assignment, root / "autograded" / student / assignment
+    if not any(new.glob("*.ipynb")):
+        raise FileNotFoundError("nbgrader left no notebook")
+    old = place.with_name(f".{assignment}.before")
+    shutil.rmtree(old, ignore_errors=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        os.replace(place, old)
+    os.replace(new, place)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+class Apart:
+    """`work(*arguments)`, under way in a process of its own, which ends with everything that it started."""
+
+    def __init__(self, limit_s: float, work: Callable, *arguments):
+        context = multiprocessing.get_context(FORK)
+        self.answer, sender = context.Pipe(duplex=False)
+        self._process = context.Process(target=_do, args=(sender, work, *arguments))
+        self._process.start()
+        sender.close()
+        self.limit_s, self.end = limit_s, time.monotonic() + limit_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `result` need not wait."""
+        return self.answer.poll(0) or time.monotonic() >= self.end
+
+    def result(self):
+        """What the work returns.
+
+        Raises
+        ------
+        Unfinished : it took longer than `limit_s`, or was killed.
+        Exception : what the work raised.
+        """
+        try:
+            if not self.answer.poll(max(0, self.end - time.monotonic())):
+                raise Unfinished(f"it took more than {self.limit_s:g} seconds")
+            result = self.answer.recv()
+        except EOFError:
+            raise Unfinished("its process was killed; it may have asked for too much memory") from None
+        finally:
+            self.stop()
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def stop(self) -> None:
+        """End it, done or not."""
+        _end(self._process)
+        self.answer.close()
+
+
+def apart(limit_s: float, work: Callable, *arguments):
+    """The result of an `Apart`."""
+    return Apart(limit_s, work, *arguments).result()
+
+
+def wait_for_one(works: list[Apart]) -> None:
+    """Return when one of these is over."""
+    left = min(work.end for work in works) - time.monotonic()
+    multiprocessing.connection.wait([work.answer for work in works], max(0, left))
+
+
+def cores() -> int:
+    """How many works can be graded at a time."""
+    if hasattr(psutil.Process, "cpu_affinity"):  # macOS lends no part of the machine
+        return len(psutil.Process().cpu_affinity())
+    return psutil.cpu_count() or 1
+
+
+def grading_limit(course: AutogradeApp) -> float:
+    """Seconds for one submission, from its start to its end."""
+    return ExecuteToTheEnd(parent=course).notebook_limit + GRACE_S
 
 
 def _do(sender, work: Callable, *arguments) -> None:
@@ -125,9 +191,8 @@ def _do(sender, work: Callable, *arguments) -> None:
         sender.send(error)
 
 
-def _grade(root: Path, assignment: str, student: str) -> str:
-    course = open_course(root)
-    course.coursedir.submitted_directory = NORMALISED
+def _grade(course: AutogradeApp, assignment: str, student: str) -> str:
+    """Let nbgrader grade; "" or why it did not."""
     said = NbGraderAPI(course.coursedir, parent=course).autograde(assignment, student, force=True)
     return "" if said["success"] else f"nbgrader: {reason(said)}"
 
@@ -163,22 +228,9 @@ def _end(process) -> None:
 
 def _stopped_in(folder: Path) -> str:
     """What ExecuteToTheEnd said in a cell that did not run."""
-    for path in sorted(folder.glob("*.ipynb")):
+    for path in sorted(folder.rglob("*.ipynb")):
         for cell in nbformat.read(path, as_version=4).cells:
             for output in cell.get("outputs", []):
                 if output.output_type == "error" and output.ename == STOPPED:
                     return output.evalue
     return ""
-
-
-def _executed(root: Path, assignment: str, student: str) -> tuple[Path, Path]:
-    """The folder of the executed notebook, and where the one before it is kept."""
-    folder = root / "autograded" / student
-    return folder / assignment, folder / f".{assignment}.before"
-
-
-def _remove(folder: Path) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True) if folder.exists() else []:
-        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-    with contextlib.suppress(FileNotFoundError):
-        folder.rmdir()

@@ -1,4 +1,4 @@
-"""A whole assignment: everything that came is normalised, graded one by one, recorded, and reported."""
+"""A whole assignment: everything that came is normalised, graded on all cores, recorded, and reported."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -7,30 +7,15 @@ from pathlib import Path
 from course_lib._extras import needed
 from course_lib.files import replacing
 from course_lib.grading.marking import dates, incoming, lms, record, report
-from course_lib.grading.marking.alone import (
-    NORMALISED,
-    Unfinished,
-    apart,
-    grade_alone,
-    gradebook_of,
-    open_course,
-    reason,
-    settle,
-    take_back,
-)
+from course_lib.grading.marking.alone import cores, gradebook_of, open_course, reason
 from course_lib.grading.marking.cells import Release, release_of
-from course_lib.grading.marking.files import safe_name
-from course_lib.grading.marking.normalise import Normalised, normalise, write
-from course_lib.grading.marking.reading import Unreadable
-from course_lib.grading.marking.standing import keep_reviewed, standing
+from course_lib.grading.marking.gradings import Gradings
+from course_lib.grading.marking.standing import standing
 
 with needed("lab"):
     import nbformat
     from nbgrader.api import MissingEntry
     from nbgrader.apps.api import NbGraderAPI
-
-
-NORMALISING_S = 60
 
 
 class Batch:
@@ -53,9 +38,6 @@ class Batch:
             dates.write_roster(gradebook, self.roster)
             self.releases = self._releases(gradebook)
         self.problems += incoming.finish(self.root, assignment)
-        for student, entry in self.entries.items():
-            if entry.stood is not None:
-                self._interrupted(student, entry)
         self.tests = _digest(*(f"{name}{release.cells}" for name, release in self.releases.items()))
 
     @property
@@ -103,22 +85,21 @@ class Batch:
         self.problems += problems
         record.save(self.record, self.entries)
 
-    def grade(self, force: bool = False) -> None:
-        """Grade what is new, what changed, and what stopped the last time; all of it if `force`."""
-        for folder in sorted((self.root / "submitted").glob(f"*/{self.assignment}")):
-            student = folder.parent.name
-            if safe_name(student) != student or not folder.is_dir() or folder.is_symlink():
-                self.problems.append(f"submitted/{student!r}: no student can have this name; rename the folder")
-                continue
-            entry = self.entries.setdefault(student, record.Entry())
-            try:
-                self._grade(folder, student, entry, force)
-            except Exception as error:  # whatever it is, the next student is graded
-                told = isinstance(error, Unreadable | Unfinished)
-                self._failed(entry, str(error) if told else f"{type(error).__name__}: {str(error)[:200]}")
-                entry.notes = []
-                self.say(f"{student}: needs attention")
-            record.save(self.record, self.entries)
+    def grade(self, force: bool = False, jobs: int | None = None) -> None:
+        """Grade what is new, what changed, and what stopped the last time; all of it if `force`.
+
+        So many works as `jobs` says are graded at a time, one for each core by default. The gradebook is written by
+        this process alone, when a grading is over: one that fails, or is interrupted, changes nothing.
+
+        Raises
+        ------
+        ValueError : the folder of the course cannot be written to.
+        """
+        folders = sorted((self.root / "submitted").glob(f"*/{self.assignment}"))
+        try:
+            Gradings(self, force).run(folders, jobs or cores())
+        except OSError as error:
+            raise ValueError(f"Nothing more can be graded in {self.root}: {error.strerror or error}") from error
 
     def settle(self, students: Iterable[str]) -> None:
         """Let the marks of these stand, whatever trouble there was: somebody has looked.
@@ -188,85 +169,6 @@ class Batch:
         elif entry.unlaid.startswith("Two works"):
             entry.unlaid = ""
 
-    def _grade(self, folder: Path, student: str, entry: record.Entry, force: bool) -> None:
-        if entry.stood is not None:
-            self._take_back(student, entry)
-        with gradebook_of(self.course) as gradebook:
-            stood = standing(gradebook, self.assignment, student)
-        if not stood:
-            entry.marked = ""  # what it says of marks was true of a gradebook that had this student
-        target = self.root / NORMALISED / student / self.assignment
-        found = apart(NORMALISING_S, _normalise, folder, self.releases, self._helpers(), target)
-        same = entry.work == found.work
-        if stood and same and entry.tests == self.tests and not force:
-            self._date(student, found.time)
-            return
-        before = self._standing(student) if stood and entry.marked else ""
-        entry.stood = stood
-        record.save(self.record, self.entries)
-        graded = False
-        try:
-            trouble = grade_alone(self.course, self.assignment, student)
-            graded = trouble.startswith("Stopped") or not trouble
-            if graded:
-                self._date(student, found.time)
-                if stood and entry.marked == found.work:
-                    with gradebook_of(self.course) as gradebook:
-                        keep_reviewed(gradebook, self.assignment, student, stood)
-                settle(self.course, self.assignment, student)
-        finally:  # also where somebody presses Ctrl-C
-            if not graded:
-                self._take_back(student, entry)
-        entry.work, entry.notes, entry.stood = found.work, found.notes, None
-        if graded:
-            if before and entry.marked != found.work:
-                entry.replaces = f"replaces {before}"
-            entry.marked, entry.tests = found.work, self.tests
-            entry.trouble = f"Not all of it ran. {trouble}" if trouble else ""
-        else:
-            self._failed(entry, trouble)
-        if found.missing:
-            entry.trouble = f"{', '.join(found.missing)} missing. {entry.trouble}"
-        entry.trouble = ". ".join(filter(None, [*found.doubts, entry.trouble]))
-        self.graded += 1
-        self.say(f"{student}: {'needs attention' if entry.trouble else 'graded'}")
-
-    def _date(self, student: str, time) -> None:
-        """Lateness is that of the work whose marks stand; where it has no time, nbgrader keeps that of earlier work."""
-        with gradebook_of(self.course) as gradebook:
-            submission = gradebook.find_submission(self.assignment, student)
-            if submission.timestamp != time:
-                submission.timestamp = time
-                gradebook.db.commit()
-
-    def _interrupted(self, student: str, entry: record.Entry) -> None:
-        """A run ended while it graded this student."""
-        try:
-            self._take_back(student, entry)
-            entry.work = ""  # it is graded again, also where the work is the same
-            said = "what it had begun was taken back"
-        except Exception as error:  # the next student's is taken back, and this one's when it is graded
-            said = f"what it had begun cannot be taken back: {error}"
-        self.problems.append(f"{student}: a run was interrupted here; {said}")
-
-    def _take_back(self, student: str, entry: record.Entry) -> None:
-        take_back(self.course, self.assignment, student, entry.stood)
-        entry.stood = None
-        record.save(self.record, self.entries)
-
-    def _failed(self, entry: record.Entry, why: str) -> None:
-        stays = " The marks are those of the work before." if entry.marked else ""
-        entry.trouble = f"It could not be graded: {why}.{stays}"
-        entry.work = ""  # it is tried again the next time
-
-    def _standing(self, student: str) -> str:
-        """When what is in the gradebook was handed in, and what it earned."""
-        with gradebook_of(self.course) as gradebook:
-            submission = gradebook.find_submission(self.assignment, student)
-            time = submission.timestamp
-            when = f"the work of {time:%Y-%m-%d %H:%M} UTC" if time else "an earlier work"
-            return f"{when}, which had {submission.score:g} points"
-
     def _feedback(self, gradebook) -> None:
         """Make the feedback of those whose notebook, marks or comments changed."""
         api = NbGraderAPI(self.course.coursedir, parent=self.course)
@@ -316,15 +218,10 @@ class Batch:
             releases[name] = release_of(gradebook, self.assignment, name, released)
         return releases
 
-    def _helpers(self) -> set[str]:
+    def helpers(self) -> set[str]:
+        """The paths of all files that the instructor gives out."""
         source = self.root / "source" / self.assignment
         return {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
-
-
-def _normalise(folder: Path, releases: dict[str, Release], helpers: set[str], target: Path) -> Normalised:
-    found = normalise(folder, releases, helpers)
-    write(found, target)
-    return found._replace(notebooks={}, data={})
 
 
 def _digest(*parts: str | bytes) -> str:

@@ -23,7 +23,6 @@ class Entry:
     late: str = ""  # how late it is
     feedback: str = ""  # of what the feedback shows
     unlaid: str = ""  # why what came is not in submitted/
-    stood: dict | None = None  # while it is graded: what the gradebook had before
     came: list[str] = field(default_factory=list)  # digests of all that came
     notes: list[str] = field(default_factory=list)  # what was repaired or left behind
 

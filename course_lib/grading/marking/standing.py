@@ -1,14 +1,17 @@
-"""What stands in the gradebook for one student: kept before a regrading, and put back where that does not end well."""
+"""What the gradebook says of one student, as JSON has it: it goes to whoever grades, and comes back with marks."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from course_lib._extras import needed
 
 with needed("lab"):
-    from nbgrader.api import Gradebook, MissingEntry
+    from nbgrader.api import Base, Gradebook, MissingEntry
+    from sqlalchemy import create_engine, insert, select
 
 GRADE = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
 COMMENT = ("auto_comment", "manual_comment")
+OF_STUDENTS = {"student", "submitted_assignment", "submitted_notebook", "grade", "comment"}  # tables
 
 
 def standing(gradebook: Gradebook, assignment: str, student: str) -> dict:
@@ -31,25 +34,32 @@ def standing(gradebook: Gradebook, assignment: str, student: str) -> dict:
     }
 
 
-def put_back(gradebook: Gradebook, assignment: str, student: str, stood: dict) -> None:
-    """Make the gradebook what it was when `standing` returned `stood`: a new submission goes, an old one is itself."""
-    try:
-        submission = gradebook.find_submission(assignment, student)
-    except MissingEntry:
-        return
-    if not stood:
-        gradebook.remove_submission(assignment, student)
-        return
-    submission.timestamp = datetime.fromisoformat(stood["timestamp"]) if stood["timestamp"] else None
-    submission.extension = timedelta(seconds=stood["extension"]) if stood["extension"] is not None else None
+def enter(gradebook: Gradebook, assignment: str, student: str, stands: dict) -> None:
+    """Make the gradebook say of a submission what `standing` returned; a student or submission that it lacks is new."""
+    gradebook.update_or_create_student(student)
+    with gradebook.db.no_autoflush:  # which SQLAlchemy would warn of while nbgrader joins the new rows
+        submission = gradebook.update_or_create_submission(assignment, student)
+    submission.timestamp = datetime.fromisoformat(stands["timestamp"]) if stands["timestamp"] else None
+    submission.extension = timedelta(seconds=stands["extension"]) if stands["extension"] is not None else None
     for notebook in submission.notebooks:
-        kept = stood["notebooks"].get(notebook.name, {"penalty": None, "grades": {}, "comments": {}})
-        notebook.late_submission_penalty = kept["penalty"]
-        for rows, values in ((notebook.grades, kept["grades"]), (notebook.comments, kept["comments"])):
+        entered = stands["notebooks"].get(notebook.name, {"penalty": None, "grades": {}, "comments": {}})
+        notebook.late_submission_penalty = entered["penalty"]
+        for rows, values in ((notebook.grades, entered["grades"]), (notebook.comments, entered["comments"])):
             for row in rows:
                 for name, value in values.get(row.name, {}).items():
                     setattr(row, name, value)
     gradebook.db.commit()
+
+
+def definitions(gradebook: Gradebook, path: Path) -> None:
+    """Write a gradebook of SQLite that has the assignments of this one, and nobody's work."""
+    engine = create_engine(f"sqlite:///{path}")
+    Base.metadata.create_all(engine)
+    with engine.begin() as target:
+        for table in Base.metadata.sorted_tables:
+            if table.name not in OF_STUDENTS and (rows := gradebook.db.execute(select(table)).mappings().all()):
+                target.execute(insert(table), [dict(row) for row in rows])
+    engine.dispose()
 
 
 def keep_reviewed(gradebook: Gradebook, assignment: str, student: str, stood: dict) -> None:

@@ -1,0 +1,178 @@
+"""Works of one assignment, graded side by side; their marks are entered by one writer, one after the other."""
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from course_lib.grading.marking import record
+from course_lib.grading.marking.alone import (
+    NORMALISED,
+    Apart,
+    Marks,
+    Unfinished,
+    apart,
+    grade_alone,
+    gradebook_of,
+    grading_limit,
+    take_over,
+    wait_for_one,
+    workplace,
+)
+from course_lib.grading.marking.cells import Release
+from course_lib.grading.marking.files import safe_name
+from course_lib.grading.marking.normalise import Normalised, normalise, write
+from course_lib.grading.marking.reading import Unreadable
+from course_lib.grading.marking.standing import enter, keep_reviewed, standing
+
+NORMALISING_S = 60
+
+
+class Job(NamedTuple):
+    """The grading of one student's work, under way."""
+
+    student: str
+    entry: record.Entry
+    found: Normalised
+    stood: dict  # of an earlier work, or of this one
+    work: Apart
+
+
+class Gradings:
+    """The gradings of one run.
+
+    batch : a `Batch`, which knows the course, what was handed in before, and what is told of it
+    force : whether those are graded again of whom nothing changed
+    """
+
+    def __init__(self, batch, force: bool):
+        self.batch, self.force = batch, force
+
+    def run(self, folders: Iterable[Path], jobs: int) -> None:
+        """Grade the works in these folders, so many at a time; OSError where the course cannot be written to."""
+        waiting, begun = deque(folders), time.monotonic()
+        number = len(waiting)
+        running: list[Job] = []
+        try:
+            with workplace(self.batch.course):
+                while waiting or running:
+                    while waiting and len(running) < jobs:
+                        running += self._begun(waiting.popleft())
+                    if running:
+                        wait_for_one([job.work for job in running])
+                    for job in [job for job in running if job.work.is_over]:
+                        running.remove(job)
+                        done = number - len(waiting) - len(running)
+                        self._end(job, _left(done, number, time.monotonic() - begun))
+        finally:
+            for job in running:
+                job.work.stop()
+
+    def _begun(self, folder: Path) -> list[Job]:
+        """The grading of the work in this folder, begun; none where there is nothing to do, or it cannot be read."""
+        student = folder.parent.name
+        if safe_name(student) != student or not folder.is_dir() or folder.is_symlink():
+            self.batch.problems.append(f"submitted/{student!r}: no student can have this name; rename the folder")
+            return []
+        entry = self.batch.entries.setdefault(student, record.Entry())
+        try:
+            with gradebook_of(self.batch.course) as gradebook:
+                stood = standing(gradebook, self.batch.assignment, student)
+            if not stood:
+                entry.marked = ""  # what it says of marks was true of a gradebook that had this student
+            target = self.batch.root / NORMALISED / student / self.batch.assignment
+            found = apart(NORMALISING_S, _normalise, folder, self.batch.releases, self.batch.helpers(), target)
+            if stood and entry.work == found.work and entry.tests == self.batch.tests and not self.force:
+                self._date(student, found.time)
+                return []
+            arguments = self.batch.root, self.batch.assignment, student, stood
+            return [Job(student, entry, found, stood, Apart(grading_limit(self.batch.course), grade_alone, *arguments))]
+        except Exception as error:  # whatever it is, the next student is graded
+            self._unreadable(student, entry, error)
+            return []
+        finally:
+            record.save(self.batch.record, self.batch.entries)
+
+    def _end(self, job: Job, left: str) -> None:
+        """Enter what a grading came to."""
+        student, entry, found = job.student, job.entry, job.found
+        try:
+            before = self._standing(student) if job.stood and entry.marked else ""
+            try:
+                marks = job.work.result()
+            except Unfinished as error:
+                marks = Marks({}, str(error))
+            graded = marks.why.startswith("Stopped") or not marks.why
+            if graded:
+                self._enter(job, marks)
+            entry.work, entry.notes = found.work, found.notes
+            if graded:
+                if before and entry.marked != found.work:
+                    entry.replaces = f"replaces {before}"
+                entry.marked, entry.tests = found.work, self.batch.tests
+                entry.trouble = f"Not all of it ran. {marks.why}" if marks.why else ""
+            else:
+                self._failed(entry, marks.why)
+            if found.missing:
+                entry.trouble = f"{', '.join(found.missing)} missing. {entry.trouble}"
+            entry.trouble = ". ".join(filter(None, [*found.doubts, entry.trouble]))
+            self.batch.graded += 1
+            self.batch.say(f"{student}: {'needs attention' if entry.trouble else 'graded'}{left}")
+        except Exception as error:  # whatever it is, the next student's is entered
+            self._unreadable(student, entry, error)
+        finally:
+            record.save(self.batch.record, self.batch.entries)
+
+    def _enter(self, job: Job, marks: Marks) -> None:
+        """Marks into the gradebook, the executed notebook into autograded/.
+
+        Where a run ends in between, or before its record is written, the work is graded again the next time.
+        """
+        take_over(self.batch.root, self.batch.assignment, job.student)
+        with gradebook_of(self.batch.course) as gradebook:
+            enter(gradebook, self.batch.assignment, job.student, marks.stands)
+            if job.stood and job.entry.marked == job.found.work:
+                keep_reviewed(gradebook, self.batch.assignment, job.student, job.stood)
+        self._date(job.student, job.found.time)
+
+    def _unreadable(self, student: str, entry: record.Entry, error: Exception) -> None:
+        told = isinstance(error, Unreadable | Unfinished)
+        self._failed(entry, str(error) if told else f"{type(error).__name__}: {str(error)[:200]}")
+        entry.notes = []
+        self.batch.say(f"{student}: needs attention")
+
+    def _date(self, student: str, time) -> None:
+        """Lateness is that of the work whose marks stand; where it has no time, nbgrader keeps that of earlier work."""
+        with gradebook_of(self.batch.course) as gradebook:
+            submission = gradebook.find_submission(self.batch.assignment, student)
+            if submission.timestamp != time:
+                submission.timestamp = time
+                gradebook.db.commit()
+
+    def _failed(self, entry: record.Entry, why: str) -> None:
+        stays = " The marks are those of the work before." if entry.marked else ""
+        entry.trouble = f"It could not be graded: {why}.{stays}"
+        entry.work = ""  # it is tried again the next time
+
+    def _standing(self, student: str) -> str:
+        """When what is in the gradebook was handed in, and what it earned."""
+        with gradebook_of(self.batch.course) as gradebook:
+            submission = gradebook.find_submission(self.batch.assignment, student)
+            time = submission.timestamp
+            when = f"the work of {time:%Y-%m-%d %H:%M} UTC" if time else "an earlier work"
+            return f"{when}, which had {submission.score:g} points"
+
+
+def _left(done: int, number: int, seconds: float) -> str:
+    """How far a run is, and how long it may still take."""
+    minutes = (number - done) * seconds / done / 60
+    if minutes < 1.5:
+        return f"  ({done} of {number})"
+    return f"  ({done} of {number}, about {minutes:.0f} minutes left)"
+
+
+def _normalise(folder: Path, releases: dict[str, Release], helpers: set[str], target: Path) -> Normalised:
+    found = normalise(folder, releases, helpers)
+    write(found, target)
+    return found._replace(notebooks={}, data={})
