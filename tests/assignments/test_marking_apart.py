@@ -97,4 +97,4 @@ def test_work_apart_returns_raises_and_ends():
     with pytest.raises(Unfinished, match="was killed"):
         apart(600, os._exit, 1)
     with pytest.raises(Unfinished, match="more than 0.2 seconds"):
-        apart(0.2, time.sleep, 600)
+        apart(0.2, time.sleep, 20)
