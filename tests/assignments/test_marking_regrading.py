@@ -1,5 +1,7 @@
 """A regrading counts as a whole or not at all; a batch whose grading is stood in for, without kernels."""
 
+import csv
+import multiprocessing
 import os
 import shutil
 import time
@@ -15,7 +17,7 @@ from course_lib.grading.marking import alone, batch, gradings, standing
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED
-from tests.support.course import ASSIGNMENT, Course, filled_in, reference_answers
+from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
 
 FEEDBACK, GRADE = Batch._feedback, alone._grade
 FIRST, SECOND = datetime(2026, 11, 3, 17), datetime(2026, 11, 9, 17)
@@ -202,13 +204,15 @@ def interrupt(*_):
 @pytest.mark.parametrize("place", [(gradings, "wait_for_one"), (gradings, "enter"), (Batch, "settle")], ids=str)
 def test_a_run_that_is_interrupted_is_made_up_for_by_the_next(course, monkeypatch, place):
     """Before a grading is over; when it is, between its two places; and after both, with its record."""
-    monkeypatch.setattr(alone, "_grade", stands_in(1))
+    at_once = place[1] != "wait_for_one"
+    monkeypatch.setattr(alone, "_grade", stands_in(1, None if at_once else lambda: time.sleep(20)))
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(*place, interrupt)
         ran(course)[0].settle([])
+    assert not multiprocessing.active_children()
     points, time, executed = stands(course)
     assert (points, time) == ((1.0, SECOND) if place[0] is Batch else (3.0, FIRST))
-    assert executed == (3 if place[1] == "wait_for_one" else 1)
+    assert executed == (1 if at_once else 3)
     assert not (course.root / ".grading").exists()
     monkeypatch.setattr(alone, "_grade", stands_in(4))
     made, _ = ran(course)
@@ -222,7 +226,7 @@ def test_works_are_graded_side_by_side_and_entered_by_one(course, monkeypatch):
 
     def both(folder=course.folder):
         (folder / str(os.getpid())).write_text("")
-        end = time.monotonic() + 60
+        end = time.monotonic() + 30
         while len(list(folder.glob("[0-9]*"))) < 2:
             if time.monotonic() > end:
                 return "nbgrader: alone"
@@ -270,6 +274,28 @@ def test_all_that_stands_can_be_entered_elsewhere(course, tmp_path):
         standing.enter(other, ASSIGNMENT, "anna", stands)
         assert standing.standing(other, ASSIGNMENT, "anna") == stands
         assert "well done" in str(stands) and other.find_submission(ASSIGNMENT, "anna").score == 7
+
+
+def test_the_overview_counts_marked_work_alone(course, monkeypatch):
+    """anna has 3 of 3 points and zoe 1; that of the last could not be graded."""
+    for name in ("zoe", "zzz"):
+        course.submit(name, nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    ran(course)
+    monkeypatch.setattr(alone, "_grade", stands_in(1))
+    (course.root / "submitted" / "zoe" / ASSIGNMENT / "more.txt").write_text("other work")
+    (course.root / "submitted" / "zzz" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").write_bytes(b"{")
+    with course.gradebook() as gradebook:
+        gradebook.remove_submission(ASSIGNMENT, "zzz")
+    ran(course)
+    rows = list(csv.DictReader((course.root / "marks" / f"{ASSIGNMENT}.csv").open(encoding="utf-8")))
+    (found,) = [row for row in rows if row["question"] == "test-softmax"]
+    points = maximum(course.source)["test-softmax"]
+    assert (float(found["points"]), float(found["mean"])) == (points, 2.0)
+    shares = [int(found[name]) for name in ("none", "under half", "half or more", "all")]
+    assert sum(shares) == 2 and shares[0] == 0
+    (waits,) = [row for row in rows if row["question"] == "explain"]
+    assert (waits["mean"], waits["waiting"]) == ("0.0", "0")
+    assert "cut off" in (course.root / "marks" / f"{ASSIGNMENT}.html").read_text(encoding="utf-8")
 
 
 def test_how_long_a_run_may_still_take_is_said():

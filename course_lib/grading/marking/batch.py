@@ -10,6 +10,7 @@ from course_lib.grading.marking import dates, incoming, lms, record, report
 from course_lib.grading.marking.alone import cores, gradebook_of, open_course, reason
 from course_lib.grading.marking.cells import Release, release_of
 from course_lib.grading.marking.gradings import Gradings
+from course_lib.grading.marking.overview import write_overview
 from course_lib.grading.marking.standing import standing
 
 with needed("lab"):
@@ -128,6 +129,7 @@ class Batch:
             self._leave_out(gradebook)
             self._feedback(gradebook)
             rows = report.table(gradebook, self.assignment, self.entries)
+            write_overview(gradebook, self.assignment, self.entries, self.record.parent)
             most = gradebook.find_assignment(self.assignment).max_score
             everything = list(rows)
             for other in gradebook.assignments:

@@ -37,6 +37,7 @@ class Job(NamedTuple):
     found: Normalised
     stood: dict  # of an earlier work, or of this one
     work: Apart
+    begun: float  # time.monotonic()
 
 
 class Gradings:
@@ -87,7 +88,8 @@ class Gradings:
                 self._date(student, found.time)
                 return []
             arguments = self.batch.root, self.batch.assignment, student, stood
-            return [Job(student, entry, found, stood, Apart(grading_limit(self.batch.course), grade_alone, *arguments))]
+            work = Apart(grading_limit(self.batch.course), grade_alone, *arguments)
+            return [Job(student, entry, found, stood, work, time.monotonic())]
         except Exception as error:  # whatever it is, the next student is graded
             self._unreadable(student, entry, error)
             return []
@@ -107,6 +109,7 @@ class Gradings:
             if graded:
                 self._enter(job, marks)
             entry.work, entry.notes = found.work, found.notes
+            entry.seconds = round(time.monotonic() - job.begun, 1)
             if graded:
                 if before and entry.marked != found.work:
                     entry.replaces = f"replaces {before}"

@@ -23,6 +23,7 @@ class Entry:
     late: str = ""  # how late it is
     feedback: str = ""  # of what the feedback shows
     unlaid: str = ""  # why what came is not in submitted/
+    seconds: float = 0.0  # that its grading took
     came: list[str] = field(default_factory=list)  # digests of all that came
     notes: list[str] = field(default_factory=list)  # what was repaired or left behind
 

@@ -1,0 +1,102 @@
+"""How an assignment went, for who teaches it: marks/ASSIGNMENT.html to look at, ASSIGNMENT.csv to compute with."""
+
+import csv
+import io
+import re
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from course_lib._extras import needed
+from course_lib.files import replacing
+from course_lib.grading.marking.record import Entry
+
+with needed("lab"):
+    from jinja2 import Environment, StrictUndefined
+    from nbgrader.api import Gradebook
+
+SHARES = ("none", "under half", "half or more", "all")  # of the points of a question
+PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")  # of one student: names of files, numbers of cells
+TEMPLATE = Path(__file__).with_name("overview.html.jinja")
+
+
+class Question(NamedTuple):
+    """A cell that carries points: how many students' work has which share of them, in the order of `SHARES`."""
+
+    notebook: str
+    name: str
+    points: float
+    mean: float | None  # of those that are marked; None where nobody is
+    shares: tuple[int, int, int, int]
+    waiting: int  # for a hand mark
+
+
+def questions(gradebook: Gradebook, assignment: str, entries: Mapping[str, Entry]) -> list[Question]:
+    """Every question of an assignment, as the notebooks have them, over the students whose work has marks."""
+    found: dict[tuple[str, str], list] = defaultdict(list)
+    most: dict[tuple[str, str], float] = {}
+    for notebook in gradebook.find_assignment(assignment).notebooks:
+        for cell in notebook.grade_cells:
+            if cell.max_score:
+                most[notebook.name, cell.name] = cell.max_score
+    for submission in gradebook.assignment_submissions(assignment):
+        if entries.get(submission.student_id, Entry()).marked:
+            for notebook in submission.notebooks:
+                for grade in notebook.grades:
+                    found[notebook.name, grade.name].append(None if grade.needs_manual_grade else grade.score)
+    made = []
+    for (notebook, name), points in most.items():
+        marks = [mark for mark in found[notebook, name] if mark is not None]
+        shares = [sum(_share(mark, points) == number for mark in marks) for number in range(len(SHARES))]
+        mean = round(statistics.fmean(marks), 2) if marks else None
+        made.append(Question(notebook, name, points, mean, tuple(shares), len(found[notebook, name]) - len(marks)))
+    return made
+
+
+def causes(said: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
+    """What was said of students, the commonest first, with those of whom; quoted names and numbers do not count."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for student, texts in sorted(said.items()):
+        for text in texts:
+            found[PARTICULAR.sub("…", text)].setdefault(student, text)
+    by_number = sorted(found.values(), key=lambda whose: (-len(whose), min(whose.values())))
+    return [(next(iter(whose.values())), list(whose)) for whose in by_number]
+
+
+def write_overview(gradebook: Gradebook, assignment: str, entries: Mapping[str, Entry], folder: Path) -> None:
+    """Write both files into the folder, each whole or not at all."""
+    asked = questions(gradebook, assignment, entries)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["notebook", "question", "points", "mean", *SHARES, "waiting"])
+    for each in asked:
+        mean = "" if each.mean is None else each.mean
+        writer.writerow([each.notebook, each.name, each.points, mean, *each.shares, each.waiting])
+    with replacing(folder) as scratch:
+        (scratch / f"{assignment}.csv").write_text(text.getvalue(), encoding="utf-8")
+        (scratch / f"{assignment}.html").write_text(page(assignment, asked, entries), encoding="utf-8")
+
+
+def page(assignment: str, asked: list[Question], entries: Mapping[str, Entry]) -> str:
+    """The page, which needs nothing beside it. What students wrote is text in it, never markup."""
+    seconds = {student: entry.seconds for student, entry in entries.items() if entry.seconds}
+    trouble = {student: [entry.trouble] if entry.trouble else [] for student, entry in entries.items()}
+    notes = {student: entry.notes for student, entry in entries.items()}
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(
+        assignment=assignment,
+        asked=asked,
+        shares=SHARES,
+        marked=sum(bool(entry.marked) for entry in entries.values()),
+        attention=sum(entry.needs_attention for entry in entries.values()),
+        said=[("Why a person must look", causes(trouble)), ("What was repaired, or left behind", causes(notes))],
+        seconds=seconds,
+        half=statistics.median(seconds.values()) if seconds else None,
+        slowest=max(seconds, key=seconds.__getitem__, default=None),
+    )
+
+
+def _share(mark: float, points: float) -> int:
+    return 0 if mark <= 0 else 3 if mark >= points else 1 + (2 * mark >= points)
