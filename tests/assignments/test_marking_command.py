@@ -36,19 +36,25 @@ def batch(monkeypatch, tmp_path):
 
 def test_what_is_chosen_is_handed_on_and_the_summary_printed(batch, capsys):
     batch.students()
-    options = "--course c --zip z --moodle m --canvas k --force --settle a b"
+    options = "--course c --zip z --moodle m --canvas k --force --jobs 3 --settle a b"
     assert command.main(["ps1", *options.split()]) == 0
     c, z, m, k = map(Path, "czmk")
     assert batch.asked == [
-        (c, "ps1"), ("check", m, k), ("collect", z), ("grade", True), ("settle", ["a", "b"]), ("report", m, k),
+        (c, "ps1"), ("check", m, k), ("collect", z), ("grade", True, 3), ("settle", ["a", "b"]), ("report", m, k),
     ]  # fmt: skip
     assert capsys.readouterr().out == "a summary\n"
     batch.asked.clear()
     assert command.main(["ps1"]) == 0
     assert batch.asked == [
-        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False), ("settle", []),
+        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False, None), ("settle", []),
         ("report", None, None),
     ]  # fmt: skip
+
+
+def test_less_than_one_at_a_time_is_refused(batch, capsys):
+    with pytest.raises(SystemExit):
+        command.main(["ps1", "--jobs", "0"])
+    assert "--jobs should be 1 or more, got 0" in capsys.readouterr().err and not batch.asked
 
 
 @pytest.mark.parametrize("troubled", ["a", "b", "ab"])
@@ -69,12 +75,12 @@ def test_a_second_run_on_the_same_course_is_refused(batch, capsys):
     """Before it looks at anything: it would take what the first has begun for interrupted, and take it back."""
     batch.students()
     second = []
-    batch.grade = lambda force: second.append(command.main(["ps2"]))
+    batch.grade = lambda force, jobs: second.append(command.main(["ps2"]))
     assert command.main(["ps1"]) == 0 and second == [2]
     assert "Another run is grading in" in capsys.readouterr().err
     assert [asked for asked in batch.asked if "ps2" in asked] == []
     second.clear()
-    batch.grade = lambda force: second.append(command.main(["ps2", "--course", "c"])) if force else None
+    batch.grade = lambda force, jobs: second.append(command.main(["ps2", "--course", "c"])) if force else None
     assert command.main(["ps1", "--force"]) == 0 and second == [0]  # another course is another
 
 
@@ -88,7 +94,7 @@ def test_a_course_that_is_no_folder_is_named_and_not_made(batch, tmp_path, capsy
 def test_a_run_that_is_ended_ends_in_order(batch, name):
     number, ended = getattr(signal, name), []
 
-    def grade(force):
+    def grade(force, jobs):
         try:
             assert signal.getsignal(number) is not signal.SIG_DFL  # which would end the tests
             os.kill(os.getpid(), number)
@@ -112,7 +118,7 @@ def test_a_run_that_is_ended_ends_in_order(batch, name):
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signals")
 def test_a_run_that_was_told_to_outlive_its_terminal_does(batch, monkeypatch):
     batch.students()
-    batch.grade = lambda force: os.kill(os.getpid(), signal.SIGHUP)
+    batch.grade = lambda force, jobs: os.kill(os.getpid(), signal.SIGHUP)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         assert command.main(["ps1"]) == 0

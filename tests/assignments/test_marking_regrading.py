@@ -13,7 +13,7 @@ import pytest
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 
-from course_lib.grading.marking import alone, batch, gradings, standing
+from course_lib.grading.marking import alone, batch, gradings, overview, standing
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED
@@ -295,6 +295,8 @@ def test_the_overview_counts_marked_work_alone(course, monkeypatch):
     assert sum(shares) == 2 and shares[0] == 0
     (waits,) = [row for row in rows if row["question"] == "explain"]
     assert (waits["mean"], waits["waiting"]) == ("0.0", "0")
+    with course.gradebook() as gradebook:  # of which no record says that its marks are ours
+        assert {sum(each.shares) for each in overview.questions(gradebook, ASSIGNMENT, {})} == {0}
     assert "cut off" in (course.root / "marks" / f"{ASSIGNMENT}.html").read_text(encoding="utf-8")
 
 
