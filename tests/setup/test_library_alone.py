@@ -28,9 +28,10 @@ NEEDS = {
     "course_lib.evaluation.retrieval_baselines": ("lectures", "sklearn"),
     **{
         f"course_lib.grading.marking.{name}": ("lab", "nbformat")
-        for name in ("alone", "cells", "execute", "normalise", "reading", "strays")
+        for name in ("alone", "cells", "execute", "gradings", "normalise", "reading", "strays")
     },
     **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "report", "standing")},
+    "course_lib.grading.marking.overview": ("lab", "jinja2"),
     "course_lib.grading.outside.examinee": ("lab", "zmq"),
     "course_lib.grading.outside.execute": ("lab", "nbformat"),
     "course_lib.grading.outside.tests": ("lab", "zmq"),
