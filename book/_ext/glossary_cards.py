@@ -49,6 +49,8 @@ def usable(node: nodes.Text) -> bool:
             return False
         if isinstance(parent, nodes.container) and parent.get("nb_element") == "cell_code":
             return False
+        if isinstance(parent, nodes.container) and "self-check" in parent["classes"]:
+            return False  # its answers are pressed to open them
         if isinstance(parent, nodes.section) and parent.next_node(nodes.title).astext() == REFERENCES:
             return False
         parent = parent.parent
