@@ -50,7 +50,7 @@ class LinkEquations(SphinxPostTransform):
             if not number:
                 continue
             anchor = block["ids"][0] if block["ids"] else place(block["label"])
-            link = f'<a class="eqno" href="#{anchor}" aria-label="Formula {number}">({number})</a>'
+            link = f'<a class="eqno" href="#{anchor}" aria-label="Formula ({number})">({number})</a>'
             frame = nodes.container(classes=["equation"], ids=[anchor])
             block.replace_self(frame)
             block["number"], block["ids"] = None, []

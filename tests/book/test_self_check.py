@@ -105,6 +105,7 @@ def test_what_is_no_question_is_refused(tmp_path, monkeypatch):
     for faulty in (
         [{"asks": "Why?"}],
         [{"asks": "Why?", "answers": [{"right": "So."}]}],
+        [{"asks": "Why?", "answers": [{"right": "So.", "why": ""}]}],
         [{"asks": "Why?", "answers": [{"right": "So.", "wrong": "No.", "why": "x"}]}],
         [{"asks": "Why?", "answers": [{"right": "So.", "why": "x"}], "answer": 1}],
     ):

@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import symbols  # noqa: E402
 
 ROWS = symbols.symbols()
+NOTATION = (ROOT / "book" / "notation.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["find"][0])
@@ -45,7 +46,7 @@ def test_a_row_that_is_not_found_or_found_twice_is_refused(tmp_path, row, compla
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
-    """The notation page's table, with a lecture for each that it names."""
+    """The notation page, without its citations, and a lecture for each that it names."""
     folder = tmp_path_factory.mktemp("symbols")
     files = {f"notebooks/{path.stem}.md": "# A lecture\n" for path in LECTURES}
     toc = "```{toctree}\n" + "\n".join(name.removesuffix(".md") for name in files) + "\nbook/notation\n```"
@@ -53,7 +54,7 @@ def book(tmp_path_factory):
         folder,
         [text(toc)],
         extensions=("symbols",),
-        files={**files, "book/notation.md": "# Notation\n\n```{symbols}\n```\n"},
+        files={**files, "book/notation.md": NOTATION.replace("{cite:t}", "")},
         myst_enable_extensions=["dollarmath"],
     )
     assert built.warnings == ""
@@ -61,18 +62,30 @@ def book(tmp_path_factory):
 
 
 def test_each_row_leads_to_its_lecture(book):
-    rows = book.page("book/notation").select("tbody > tr")
+    rows = book.page("book/notation").select(".symbols tbody > tr")
     assert len(rows) == len(ROWS)
     for row, symbol in zip(rows, ROWS, strict=True):
         assert row.select_one("a")["href"].startswith(f"../notebooks/{symbol['first']}-")
 
 
-@pytest.mark.parametrize("typed", ["d_model", "d_k", "QK^T", "1/√d_k", "√d", "ε", "[MASK]", "W^Q", "σ", "sqrt(d_k)"])
-def test_the_search_finds_a_symbol_by_what_is_typed(book, typed):
+@pytest.fixture(scope="module")
+def entries(book):
+    """What the search compares with all that is typed: {entry in small letters: [[page, anchor, is it main]]}."""
     index = (book.out / "searchindex.js").read_text(encoding="utf-8")
-    entries = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))["indexentries"]
-    ((_, anchor, is_main),) = entries[typed.lower()]  # as searchtools.js looks
+    return json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))["indexentries"]
+
+
+@pytest.mark.parametrize("typed", ["d_model", "d_k", "QK^T", "1/√d_k", "√d", "ε", "[MASK]", "W^Q", "σ", "sqrt(d_k)"])
+def test_the_search_finds_a_symbol_by_what_is_typed(book, entries, typed):
+    ((_, anchor, is_main),) = entries[typed.lower()]
     assert is_main
     row = book.page("book/notation").find(id=anchor)
     (symbol,) = [row for row in ROWS if typed in row["find"]]
     assert symbol["symbol"].strip("$`") in row.text
+
+
+@pytest.mark.parametrize("typed", ["nn.MultiheadAttention", "F.scaled_dot_product_attention", "key_padding_mask"])
+def test_the_search_finds_what_other_libraries_call_it(book, entries, typed):
+    ((_, anchor, is_main),) = entries[typed.lower()]
+    page = book.page("book/notation")
+    assert is_main and page.select_one("#masks").find(id=anchor) is not None
