@@ -20,6 +20,15 @@ def place(label: str) -> str:
     return nodes.make_id(f"equation-{label}")
 
 
+def printed(node: nodes.Node | None) -> bool:
+    """Whether a node stands in a cell of code: of what that gives out, in several forms, one is chosen later."""
+    while node is not None:
+        if isinstance(node, nodes.container) and node.get("nb_element") == "cell_code":
+            return True
+        node = node.parent
+    return False
+
+
 class NumberEquations(SphinxTransform):
     """Number the displayed formulas of a lecture in their order."""
 
@@ -30,8 +39,9 @@ class NumberEquations(SphinxTransform):
         if lecture is None:
             return
         known = self.env.get_domain("math").equations  # label -> (document, number)
-        blocks = [node for node in self.document.findall(nodes.math_block) if not node.get("nowrap")]
-        for count, block in enumerate((node for node in blocks if not node.get("label")), start=1):
+        unnumbered = (node for node in self.document.findall(nodes.math_block) if not node.get("label"))
+        blocks = (node for node in unnumbered if not node.get("nowrap") and not printed(node))
+        for count, block in enumerate(blocks, start=1):
             number = f"{lecture[1]}.{count}"
             block["number"] = block["label"] = number
             block["ids"].append(place(number))

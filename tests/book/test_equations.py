@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.support.lecture_files import LECTURES, read
 from tests.support.tiny_book import build, text
@@ -32,6 +34,13 @@ e
 """
 
 
+# A formula that a cell shows has no number, nor takes one from the next.
+SHOWN_BY_CELL = new_output("display_data", {"text/latex": "$$z$$", "text/plain": "z"})
+METADATA = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+CELLS = [text("# B"), new_code_cell("show()", outputs=[SHOWN_BY_CELL], metadata={"tags": []}), text("$$\nx\n$$")]
+LECTURE = new_notebook(cells=CELLS, metadata=METADATA)
+
+
 @pytest.fixture(scope="module")
 def book(tmp_path_factory):
     built = build(
@@ -40,7 +49,7 @@ def book(tmp_path_factory):
         extensions=("equations", "sphinx.ext.mathjax"),
         files={
             "notebooks/21-x.md": PAGE,
-            "notebooks/22-y.md": "# B\n\n$$\nx\n$$\n",
+            "notebooks/22-y.ipynb": nbformat.writes(LECTURE),
             "book/z.md": "# C\n\n$$\ny\n$$\n",
         },
         myst_enable_extensions=["dollarmath"],
