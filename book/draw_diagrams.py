@@ -1033,6 +1033,53 @@ def running_softmax() -> Diagram:
     return d
 
 
+@drawn
+def patches() -> Diagram:
+    d = Diagram(
+        520, 452,
+        "A Vision Transformer. The image is cut into square patches. Each patch is a row of pixels, and one learned "
+        "matrix makes a token of it. A class token goes in front, and each token gets the learned vector of its "
+        "number. Encoder layers let all tokens attend to all. The class token alone is classified.",
+    )  # fmt: skip
+    rng, size = np.random.default_rng(3), 13
+    image = 0.12 + 0.12 * rng.random((6, 6))
+    image[1:4, 2:5] = 0.9
+    d.cells(12, 330, image.tolist(), size, "value")
+    for i in (1, 2):
+        d.curve(f"M 12 {330 + 26 * i} h 78 M {12 + 26 * i} 330 v 78", colour="out", width=2.4)
+    d.text(51, 424, "image", 14)
+    d.text(51, 441, "(C, H, W)", 12.5, muted=True)
+    d.arrow((96, 369), (120, 369), colour="value")
+    for n in range(4):
+        row, column = divmod(n if n < 3 else 8, 3)
+        part = image[2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
+        left = 214 + (60 if n < 3 else 68) * n + (0 if n < 3 else 16)
+        d.cells(left, 356, part.tolist(), size, "value")
+        d.text(left + 13, 396, f"x_{n + 1 if n < 3 else 'N'}_", italic=True)
+        token = d.box(left - 10, 232, 46, 34, f"z_{n + 1 if n < 3 else 'N'}_", colour="key")
+        d.arrow((left + 13, 352), (left + 13, 322), colour="value")
+        d.arrow((left + 13, 288), token.bottom, colour="key")
+        d.arrow(token.top, (left + 13, 178), colour="query")
+    d.text(410, 369, "...", 15)
+    d.text(410, 249, "...", 15)
+    d.text(168, 362, "cut: N rows", 13)
+    d.text(168, 380, "(N, C P²)", 12.5, muted=True)
+    d.box(196, 289, 296, 32, "the same matrix E for each: (C P², d)", colour="key", learned=True, size=14)
+    token = d.box(136, 232, 46, 34, "z_0_", colour="warn")
+    d.text(66, 305, "class token (d)", 14)
+    d.arrow((122, 305), (159, 305), token.bottom, colour="warn")
+    d.text(66, 240, "+ positions", 14)
+    d.text(66, 258, "(1 + N, d), learned", 12.5, muted=True)
+    d.box(128, 124, 364, 52, "encoder: all attend to all", "(1 + N, d), layer by layer", "query", learned=True)
+    d.arrow(token.top, (159, 178), colour="query")
+    d.box(128, 60, 140, 36, "classifier", colour="out", learned=True)
+    d.arrow((159, 122), (159, 98), colour="warn", width=3)
+    d.text(290, 108, "of z_0_ alone", 13)
+    d.arrow((198, 58), (198, 34), colour="out")
+    d.text(198, 20, "logits (n_classes_)", 14)
+    return d
+
+
 def main() -> None:
     """Write every diagram."""
     FOLDER.mkdir(exist_ok=True)

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from course_lib.checkpoints.weights import read_checkpoint
+from course_lib.data import scenes
+from course_lib.evaluation.attention_maps import class_map, rollout, score_maps
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
@@ -36,8 +38,11 @@ from notebooks.experiments import (
     rnn_attention,
     score_scale,
     train_translator,
+    vision,
+    vision_maps,
     warm_up,
 )
+from notebooks.experiments._classified import unpacked
 from notebooks.experiments.harness import Record
 from notebooks.experiments.train_translator import RECIPES, SHIPPED
 
@@ -64,6 +69,8 @@ MODULES = [
     gpt,
     in_context,
     long_inputs,
+    vision,
+    vision_maps,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
@@ -224,6 +231,32 @@ def test_what_a_model_that_recalls_was_given_is_what_its_trials_say():
     for name, run in long_inputs.RUNS.items():
         if isinstance(run, long_inputs.Run) and not run.is_trial:
             assert record.read()[name]["peak"] == long_inputs.chosen(run, record), name
+
+
+def test_what_sees_was_given_the_rates_that_its_trials_chose():
+    record = vision.EXPERIMENT.record
+    recorded = record.read()
+    for name, run in vision.RUNS.items():
+        right = unpacked(recorded[name]["right"], vision.VALIDATION if run.is_trial else vision.TESTED)
+        assert round(float(right.mean()), 4) == recorded[name]["accuracy"], name
+        if run.arm in vision.NETWORKS and not run.is_trial:
+            assert recorded[name]["peak"] == vision.chosen(run, record), name
+            assert recorded[name]["parameters"] <= recorded[name.replace("cnn", "vit")]["parameters"], name
+
+
+def test_the_maps_of_every_scene_lie_beside_their_means_and_come_out_again():
+    recorded = vision_maps.EXPERIMENT.record.read()
+    for seed in vision.SEEDS:
+        mass, left = vision_maps.read(seed)
+        for name in vision_maps.MAPS:
+            assert mass[name].mean() == pytest.approx(recorded[f"maps {seed}"]["mass"][name], abs=6e-4)
+            assert left[name].mean() == pytest.approx(recorded[f"maps {seed}"]["right_when_hidden"][name], abs=6e-5)
+            assert len(mass[name]) == len(left[name]) == vision_maps.ASKED
+    some = vision.drawn(vision.TESTED, 2000)
+    images, masks = vision.labelled(some).images[:20], scenes.mask_of(some, vision.COLOUR)[:20]
+    weights = vision_maps.weights_of(vision_maps.trained(1), images)
+    found = score_maps(class_map(rollout(weights), (8, 8)), masks).mass
+    np.testing.assert_allclose(found, vision_maps.read(1)[0]["rollout"][:20], atol=2e-3)
 
 
 def test_costs_are_recorded_at_every_length_at_which_the_scores_fit():

@@ -15,6 +15,7 @@ from course_lib.models.bert import BertConfig
 from course_lib.torch import BertModel, get_state, linear_attention, load_translator
 from course_lib.torch.training.precision import bfloat16_is_faster
 from notebooks.experiments import (
+    _patch_positions,
     _pretraining,
     ablations,
     exact_search,
@@ -35,6 +36,8 @@ from notebooks.experiments import (
     rnn_attention,
     score_scale,
     train_translator,
+    vision,
+    vision_maps,
     warm_up,
 )
 from notebooks.experiments.harness import Record, main
@@ -723,3 +726,96 @@ def test_the_rate_of_a_recall_rises_stays_and_falls():
     rates = [long_inputs.rate(step, 0.01, 600) for step in range(600)]
     assert rates[0] == pytest.approx(0.01 / 50) and rates[49:301] == [0.01] * 252
     assert rates[450] == pytest.approx(0.005) and 0 < rates[-1] < 1e-4
+
+
+@pytest.fixture
+def few_images(monkeypatch):
+    """Data for vision cut to a few images, and trainings to a few updates."""
+    for name, value in {"VALIDATION": 8, "TESTED": 12, "UPDATES": {"digits": 2, "scenes": 2}}.items():
+        monkeypatch.setattr(vision, name, value)
+    rng, draw = np.random.default_rng(0), vision.scenes.draw
+    some = vision.Images(rng.normal(size=(40, 1, 28, 28)).astype(np.float32), rng.permutation(40) % 10)
+    monkeypatch.setattr(vision, "digits", lambda part: some)
+    monkeypatch.setattr(vision.scenes, "draw", lambda n, rng, named: draw(40, rng, named=named))
+    vision.drawn.cache_clear()
+    yield
+    vision.drawn.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("data", "arm", "change"),
+    [
+        *(("digits", arm, None) for arm in ("vit", "cnn", "svm")),
+        ("digits", "vit", "scrambled"),
+        ("digits", "cnn", "moved"),
+        ("scenes", "vit", "patient"),
+    ],
+)
+def test_what_sees(few_images, tmp_path, monkeypatch, data, arm, change):
+    n = {"patient": vision.SCENES}.get(change, vision.DIGITS[1])
+    name = vision.Run(data, arm, n, 1, change=change).name
+    arm_of = (data, arm, n, None if change == "patient" else change)
+    trials = [t.name for t in vision.TRIALS if (*t[:3], t.change) == arm_of]
+    few = {each: vision.RUNS[each]._replace(n=20) for each in (*trials, name)}
+    monkeypatch.setattr(vision, "TRIALS", [few[each] for each in trials])
+    monkeypatch.setattr(vision, "EXPERIMENT", replace(vision.EXPERIMENT, runs=few))
+    found, before = made(vision, tmp_path, *few), vision.EXPERIMENT.record.read()
+    assert list(found) == [*trials, name]
+    assert all(figures.keys() == before[run].keys() for run, figures in found.items())
+    if arm != "svm":
+        assert found[name]["peak"] == vision.chosen(few[name], Record(tmp_path / "tiny.json"))
+        assert found[name]["parameters"] == before[name]["parameters"]
+    assert (tmp_path / "tiny" / "scenes-1" / "config.json").exists() == (change == "patient")
+
+
+def test_maps_of_scenes(few_images, tmp_path, monkeypatch):
+    monkeypatch.setattr(vision_maps, "ASKED", 6)
+    found, before = made(vision_maps, tmp_path, "maps 1")["maps 1"], vision_maps.EXPERIMENT.record.read()["maps 1"]
+    assert found.keys() == before.keys() and found["mass"].keys() == set(vision_maps.MAPS)
+    assert found["mass"]["red"] > 4 * found["mass"]["even"]
+    lines = (tmp_path / "tiny" / "maps 1.txt").read_text().splitlines()
+    assert len(lines) == 2 * len(vision_maps.MAPS) and all(len(line.split(": ")[1].split()) in (1, 6) for line in lines)
+
+
+def test_scenes_that_are_asked_of_have_a_red_circle_or_a_red_cross(few_images):
+    some = vision.drawn(30, 5)
+    kinds = vision.scenes.kind_of(some, vision.COLOUR)
+    assert {vision.scenes.KINDS[kind] for kind in kinds} == set(vision.ASKED)
+    np.testing.assert_array_equal(vision.labelled(some).labels == 1, kinds == vision.scenes.KINDS.index("cross"))
+    assert len(some.images) == 30
+
+
+def test_moved_digits_are_the_digits_elsewhere():
+    images = np.zeros((50, 1, 28, 28), np.float32)
+    images[:, 0, 10, 12] = 1
+    places = np.argwhere(vision.moved(images, np.random.default_rng(0), -1.0) == 1)
+    assert len(places) == 50 and set(places[:, 2]) == set(range(8, 13)) and set(places[:, 3]) == set(range(10, 15))
+    corner = vision.moved(images, np.random.default_rng(0), -1.0)[:, 0, [0, -1]]
+    assert corner.min() == -1 and np.abs(vision.moved(images, np.random.default_rng(0), 0.0)).sum() == 50
+
+
+def test_scrambled_digits_have_the_same_pixels_in_one_order_for_all():
+    images = np.random.default_rng(0).normal(size=(3, 1, 28, 28))
+    found = vision.scrambled(images)
+    np.testing.assert_array_equal(np.sort(found.ravel()), np.sort(images.ravel()))
+    assert (found != images).mean() > 0.9
+    np.testing.assert_array_equal(vision.scrambled(images[1:2]), found[1:2])
+
+
+@pytest.mark.parametrize(("planted", "there"), [(True, True), (False, False)])
+def test_a_grid_of_positions_is_found_where_there_is_one(planted, there):
+    places = np.stack(np.divmod(np.arange(36), 6), axis=1)
+    table = np.concatenate([np.sin(0.3 * places), np.cos(0.3 * places)], axis=1)
+    found = _patch_positions.position_grid(table if planted else np.random.default_rng(0).normal(size=(36, 8)), 200)
+    assert (found["correlation"] < found["least"]) == there
+    assert -0.2 < found["least"] < found["largest"] < 0.3
+
+
+def test_hidden_patches_have_the_colour_of_the_scene_and_the_highest_are_hidden():
+    images = np.random.default_rng(0).normal(size=(2, 3, 8, 8))
+    maps = np.array([[[1.0, 0.0], [3.0, 2.0]], [[0.0, 0.0], [0.0, 5.0]]])
+    chosen = vision_maps.most(maps, 2)
+    assert chosen[0].tolist() == [[False, False], [True, True]] and chosen[1, 1, 1] and chosen[1].sum() == 2
+    found = vision_maps.hidden(images, chosen, 4)
+    np.testing.assert_array_equal(found[0, :, :4], images[0, :, :4])
+    np.testing.assert_allclose(found[0, :, 4:], np.broadcast_to(images[0].mean((1, 2))[:, None, None], (3, 4, 8)))
