@@ -195,6 +195,7 @@ def train(run: Run, peak: float):
     some = training_set(run)
     if run.change == "scrambled":
         some = some._replace(images=scrambled(some.images))
+    torch.set_flush_denormal(True)  # numbers under 1e-38 take ten times as long
     torch.manual_seed(run.seed)
     model = model_of(run.arm, run.data)
     how = {"rate": lambda step: rate(step, peak, run.updates), "optimizer": optimizers.adamw(model), "max_norm": 1.0}
