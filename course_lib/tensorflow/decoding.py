@@ -1,4 +1,4 @@
-"""A model as `course_lib.decoding.search` wants it, which asks for the logits of the next token again and again."""
+"""A model as `course_lib.decoding` wants it: asked for the logits of the next token, or for the next action."""
 
 import numpy as np
 import tensorflow as tf
@@ -38,6 +38,23 @@ class NextLogits:
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
         self.memory, self.state = _chosen(self.memory, rows), _chosen(self.state, rows)
+
+
+class NextAction:
+    """A Decision Transformer as `course_lib.decoding.acting` wants it, which asks for one action after the other.
+
+    Parameters
+    ----------
+    model : a `DecisionTransformer`, or one of your own with its call and a `config.d_action`
+    """
+
+    def __init__(self, model):
+        self.model, self.d_action = model, model.config.d_action
+
+    def __call__(self, states, actions, returns, times):
+        """T steps, (T, d_state), (T, d_action), (T, 1), (T,) -> what the last shall do, a NumPy array (d_action,)."""
+        inputs = (np.asarray(x)[None] for x in (states, actions, returns, times))
+        return at_least_float32(self.model(*inputs).actions[0, -1]).numpy()
 
 
 def _chosen(value, rows):

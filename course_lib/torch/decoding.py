@@ -1,4 +1,4 @@
-"""A model as `course_lib.decoding.search` wants it, which asks for the logits of the next token again and again."""
+"""A model as `course_lib.decoding` wants it: asked for the logits of the next token, or for the next action."""
 
 from course_lib.checks import check_continuation
 from course_lib.torch.layers import tensor_of
@@ -40,6 +40,25 @@ class NextLogits:
         with answering(self.model):
             rows = tensor_of(rows, _device(self.state))
             self.memory, self.state = _chosen(self.memory, rows), _chosen(self.state, rows)
+
+
+class NextAction:
+    """A Decision Transformer as `course_lib.decoding.acting` wants it, which asks for one action after the other.
+
+    Parameters
+    ----------
+    model : a `DecisionTransformer`, or one of your own with its call and a `config.d_action`
+    """
+
+    def __init__(self, model):
+        self.model, self.d_action = model, model.config.d_action
+
+    def __call__(self, states, actions, returns, times):
+        """T steps, (T, d_state), (T, d_action), (T, 1), (T,) -> what the last shall do, a NumPy array (d_action,)."""
+        device = next(self.model.parameters()).device
+        inputs = (tensor_of(x, device)[None] for x in (states, actions, returns, times))
+        with answering(self.model):
+            return self.model(*inputs).actions[0, -1].float().cpu().numpy()
 
 
 def _chosen(value, rows):
