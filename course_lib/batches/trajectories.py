@@ -12,7 +12,7 @@ from course_lib.checks import check_count
 
 
 class Episode(NamedTuple):
-    """One episode of T steps, as it happened: `course_lib.decoding.acting.rollout` returns it."""
+    """One episode of T steps, as it happened: `course_lib.acting.rollouts.rollout` returns it."""
 
     states: np.ndarray  # float32 (T, d_state), before each action
     actions: np.ndarray  # int64 (T,), or float32 (T, d_action)

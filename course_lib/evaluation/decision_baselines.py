@@ -1,6 +1,6 @@
 """What a Decision Transformer has to beat: the best of the data, a table by returns, and planning on the data.
 
-Each is a policy as `course_lib.decoding.acting.rollout` wants it. States are told apart by their numbers, so that these
+Each is a policy as `course_lib.acting.rollouts.rollout` wants it. States are told apart by their numbers, so that these
 are for worlds of few states; actions are ids.
 """
 

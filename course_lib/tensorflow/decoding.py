@@ -1,4 +1,4 @@
-"""A model as `course_lib.decoding` wants it: asked for the logits of the next token, or for the next action."""
+"""A model as `course_lib.decoding` and `course_lib.acting` want it: what is the next token, what the next action?"""
 
 import numpy as np
 import tensorflow as tf
@@ -41,11 +41,12 @@ class NextLogits:
 
 
 class NextAction:
-    """A Decision Transformer as `course_lib.decoding.acting` wants it, which asks for one action after the other.
+    """A Decision Transformer as `course_lib.acting.rollouts.Asking` wants it: asked for one action after the other.
 
     Parameters
     ----------
-    model : a `DecisionTransformer`, or one of your own with its call and a `config.d_action`
+    model : a `DecisionTransformer`, which reads a batch of one, (1, T, d_state), or one of your own with its call and a
+        `config.d_action`
     """
 
     def __init__(self, model):

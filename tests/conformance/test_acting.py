@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from course_lib.decoding.acting import Asking, rollout
+from course_lib.acting.rollouts import Asking, rollout
 from course_lib.models.decision import DecisionConfig
 from tests.support import states
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from course_lib.acting import graph_walks
+from course_lib.acting.rollouts import rollout
 from course_lib.batches.trajectories import Episode
-from course_lib.data import graph_walks
-from course_lib.decoding.acting import rollout
 from course_lib.evaluation.decision_baselines import Planner, Replay, ReturnTable, best_fraction
 
 EYE = np.eye(5, dtype=np.float32)

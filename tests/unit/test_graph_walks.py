@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from course_lib.data.graph_walks import (
+from course_lib.acting.graph_walks import (
     GOAL,
     HALL,
     MEADOW,

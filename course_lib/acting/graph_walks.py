@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from course_lib.acting.rollouts import rollout
 from course_lib.batches.trajectories import Episode
 from course_lib.checks import check_count
-from course_lib.decoding.acting import rollout
 
 # The nodes of `crossing`: from START by way of HALL in 2 steps or in 7, by way of MEADOW in 4.
 GOAL, START, HALL, MEADOW = 0, 1, 2, 8
