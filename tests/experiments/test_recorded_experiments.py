@@ -18,6 +18,7 @@ from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import GPT, Seq2Seq, get_state
 from notebooks.experiments import (
     ablations,
+    decisions,
     exact_search,
     family,
     fine_tuning,
@@ -64,6 +65,7 @@ MODULES = [
     gpt,
     in_context,
     long_inputs,
+    decisions,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
@@ -224,6 +226,23 @@ def test_what_a_model_that_recalls_was_given_is_what_its_trials_say():
     for name, run in long_inputs.RUNS.items():
         if isinstance(run, long_inputs.Run) and not run.is_trial:
             assert record.read()[name]["peak"] == long_inputs.chosen(run, record), name
+
+
+def test_what_a_decision_transformer_was_given_is_what_its_trials_say():
+    record = decisions.EXPERIMENT.record
+    for name, run in decisions.RUNS.items():
+        if run.kind != "rivals" and not run.is_trial:
+            assert record.read()[name]["peak"] == decisions.chosen(run, record), name
+
+
+@pytest.mark.parametrize("setting", [("graph", "100"), ("crossing", "0.02")])
+def test_rivals_without_a_network_obtain_what_is_recorded(setting):
+    """On the same data as the models, which are drawn again here."""
+    run = decisions.Run(*setting, "rivals", 2)
+    at = decisions.world_of(run.world, run.seed)
+    found = decisions.rivals(run, at, decisions.episodes_of(*setting, run.seed, "training", at))
+    recorded = decisions.EXPERIMENT.record.read()[run.name]
+    assert {key: recorded[key] for key in found} == json.loads(json.dumps(found))
 
 
 def test_costs_are_recorded_at_every_length_at_which_the_scores_fit():
