@@ -1055,7 +1055,7 @@ def decisions() -> Diagram:
     d.text(left, 22, "the action of each step, predicted at its state", 13, anchor="start", muted=True)
     for i, step in enumerate(("step 1", "step 2", "step 3")):
         d.text(left + wide * (3 * i + (1.42 if i < 2 else 0.92)), 258, step, 13, muted=True)
-    world = d.box(436, 180, 76, 54, "world", "(s, a) to r, s", size=15)
+    d.box(436, 180, 76, 54, "world", "(s, a) to r, s", size=15)
     d.arrow((left + 8 * wide - 8, 59), (474, 59), (474, 178), text="does a_3_", colour="out", at=0.35, side=-1)
     after = d.box(292, 290, 140, 48, "R_4_ = R_3_ - r_3_", "asked for next", colour="warn", size=14)
     d.arrow((474, 236), (474, 314), (434, 314), colour="warn")
@@ -1070,13 +1070,14 @@ def decisions() -> Diagram:
 def stitching() -> Diagram:
     d = Diagram(
         520, 246,
-        "Two kinds of walks that cross. From the start, by way of the hall, the long way: 7 steps. From the start by way "
-        "of the meadow: 4 steps. Other walks begin in the hall, and half of them go straight to the goal. The best way "
-        "from the start, to the hall and straight to the goal, 2 steps, is a piece of one walk and a piece of another.",
+        "Two kinds of walks that cross. From the start, by way of the hall, the long way: 7 steps. From the start by "
+        "way of the meadow: 4 steps. Other walks begin in the hall, and half of them go straight to the goal. The best "
+        "way from the start, to the hall and straight to the goal, 2 steps, is a piece of one walk and a piece of "
+        "another.",
     )  # fmt: skip
-    start = d.box(10, 104, 74, 42, "start", colour="key")
-    hall = d.box(202, 104, 74, 42, "hall", colour="key")
-    goal = d.box(434, 104, 76, 42, "goal", colour="out")
+    d.box(10, 104, 74, 42, "start", colour="key")
+    d.box(202, 104, 74, 42, "hall", colour="key")
+    d.box(434, 104, 76, 42, "goal", colour="out")
     d.arrow((84, 119), (200, 119), width=2.6)
     d.arrow((84, 131), (200, 131), colour="query", dashed=True, width=2)
     d.arrow((278, 131), (432, 131), colour="query", dashed=True, width=2)

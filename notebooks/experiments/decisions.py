@@ -12,14 +12,14 @@ two walks, but for a share of the walkers, 0 to 0.1, who have gone it whole.
 cliff: gymnasium's CliffWalking-v1, 300 episodes. The behaviour: a walker draws the row along which it goes to the goal,
 the third, beside the cliff, with probability 0.1, the second with 0.3, the first with 0.6; after a fall it keeps to the
 first. At each step, with the probability `noise`, it does something random of the four actions instead. The best return
-is -13.
+is -13. The rivals alone are recorded; the lecture itself trains two kinds of model, three seeds each.
 
 Kinds of model, all the same network of two layers: "asked" reads the return to go; "cloned" has zeros there
 (behaviour cloning); "best" clones the tenth of the episodes from each first state with the largest returns;
 "last step" is asked, too, and reads the step at hand alone. All take the likeliest action. Each kind has the rate that
 was best of three by the loss on validation episodes, drawn anew by the same recipe, with a fourth seed, for 1,000 and
-for 100 walks, at a share of 0.02 and at a noise of 0.3; then three seeds train with it. In a world all have the same
-number of updates, and keep the weights of their best validation.
+for 100 walks and at a share of 0.02; then three seeds train with it. In a world all have the same number of updates,
+and keep the weights of their best validation.
 
 Rivals without a network, on the same data: the best episode replayed, a table of what was done most often in a state
 with a return to go, and dynamic programming (`course_lib.evaluation.decision_baselines`). The lecture *Decisions* tells
@@ -43,8 +43,9 @@ GRAPHS, SHARES, NOISES = ("1000", "100"), ("0", "0.02", "0.1"), ("0.1", "0.3", "
 SETTINGS = [("graph", n) for n in GRAPHS] + [("crossing", p) for p in SHARES] + [("cliff", e) for e in NOISES]
 KINDS = ("asked", "cloned", "best", "last step")
 PEAKS, SEEDS, TRIAL_SEED = (1e-3, 3e-3, 1e-2), (1, 2, 3), 0
-TUNED_AT = {"crossing": "0.02", "cliff": "0.3"}
-BATCH, UPDATES, WARMUP = 32, {"graph": 500, "crossing": 300, "cliff": 600}, 50
+TRAINED = [at for at in SETTINGS if at[0] != "cliff"]
+TUNED_AT = {"crossing": "0.02"}
+BATCH, UPDATES, WARMUP = 32, {"graph": 500, "crossing": 300, "cliff": 300}, 50
 VALIDATE_EVERY, TENTH = 100, 0.1
 SCALE = {"graph": 10.0, "crossing": 10.0, "cliff": 20.0}  # what returns are divided by
 CONTEXT, CLIFF_STEPS, OUT_OF_TIME = 8, 200, 60  # steps that are read on the cliff; of an episode there; when tested
@@ -78,7 +79,7 @@ class Run(NamedTuple):
     @property
     def seconds(self) -> float:
         """Of one processor core, about."""
-        return 1.0 if self.kind == "rivals" else {"graph": 7.0, "crossing": 4.0, "cliff": 10.0}[self.world]
+        return 1.0 if self.kind == "rivals" else {"graph": 7.0, "crossing": 4.0}[self.world]
 
 
 class World(NamedTuple):
@@ -92,13 +93,13 @@ class World(NamedTuple):
     context: int | None  # steps that a model reads
 
 
-TUNED = [at for at in SETTINGS if at[1] == TUNED_AT.get(at[0], at[1])]
+TUNED = [at for at in TRAINED if at[1] == TUNED_AT.get(at[0], at[1])]
 TRIALS = [Run(*at, kind, TRIAL_SEED, peak) for at in TUNED for kind in KINDS for peak in PEAKS]
 RUNS = table(
     [
         *(Run(*at, "rivals", seed) for at in SETTINGS for seed in SEEDS),
         *TRIALS,
-        *(Run(*at, kind, seed) for at in SETTINGS for kind in KINDS for seed in SEEDS),
+        *(Run(*at, kind, seed) for at in TRAINED for kind in KINDS for seed in SEEDS),
     ]
 )
 
@@ -283,7 +284,7 @@ def chosen(run: Run, record: Record) -> float:
     return min(trials, key=lambda figures: (figures["validation"], figures["peak"]))["peak"]
 
 
-EXPERIMENT = Experiment(__doc__, RUNS, measure, Record.of(__file__), "cliff 0.3 asked")
+EXPERIMENT = Experiment(__doc__, RUNS, measure, Record.of(__file__), "graph 100 asked")
 
 if __name__ == "__main__":
     raise SystemExit(main(EXPERIMENT, __file__))

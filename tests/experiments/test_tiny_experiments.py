@@ -668,7 +668,7 @@ def test_a_silenced_head_says_what_it_says_on_average():
 
 
 @pytest.mark.parametrize("world, setting, kinds", [
-    ("graph", "100", ("asked",)), ("crossing", "0.02", ("cloned", "best")), ("cliff", "0.3", ("last step",)),
+    ("graph", "100", ("asked",)), ("crossing", "0.02", ("cloned", "best")), ("crossing", "0.02", ("last step",)),
 ])  # fmt: skip
 def test_decisions(tmp_path, monkeypatch, world, setting, kinds):
     monkeypatch.setattr(decisions, "UPDATES", dict.fromkeys(decisions.UPDATES, 3))
