@@ -1070,10 +1070,9 @@ def decisions() -> Diagram:
 def stitching() -> Diagram:
     d = Diagram(
         520, 246,
-        "Two kinds of walks that cross. From the start, by way of the hall, the long way: 7 steps. From the start by "
-        "way of the meadow: 4 steps. Other walks begin in the hall, and half of them go straight to the goal. The best "
-        "way from the start, to the hall and straight to the goal, 2 steps, is a piece of one walk and a piece of "
-        "another.",
+        "Two kinds of walks that cross. From the start some go by way of the hall and take the long way, 7 steps; "
+        "others by way of the meadow, 4 steps. Some begin in the hall and go straight to the goal. The best way from "
+        "the start, 2 steps, joins pieces of two walks.",
     )  # fmt: skip
     d.box(10, 104, 74, 42, "start", colour="key")
     d.box(202, 104, 74, 42, "hall", colour="key")
