@@ -1080,6 +1080,74 @@ def patches() -> Diagram:
     return d
 
 
+@drawn
+def decisions() -> Diagram:
+    d = Diagram(
+        520, 352,
+        "A Decision Transformer. Each step is three tokens: the return to go, the state, the action. They go through "
+        "causal layers; at the state's token the action is predicted. The action goes to the world, which answers with "
+        "a reward and the next state. The reward is subtracted from the return asked for, and the next step begins.",
+    )  # fmt: skip
+    wide, left = 50, 12
+    names = ("R_1_", "s_1_", "a_1_", "R_2_", "s_2_", "a_2_", "R_3_", "s_3_")
+    colours = {"R": "warn", "s": "key", "a": "out"}
+    layers = d.box(left, 112, 8 * wide - 8, 54, "causal layers, as in GPT", "(3T, d)", colour="query", learned=True)
+    for i, name in enumerate(names):
+        x = left + wide * i
+        box = d.box(x, 208, wide - 8, 34, name, colour=colours[name[0]])
+        d.arrow(box.top, (box.top[0], layers.y + layers.height + 2), colour=colours[name[0]])
+        if name[0] == "s":
+            said = d.box(x, 42, wide - 8, 34, f"a_{name[2]}_", colour="out", dashed=i == 7)
+            d.arrow((said.bottom[0], layers.y), (said.bottom[0], 78), colour="out")
+    d.text(left, 22, "the action of each step, predicted at its state", 13, anchor="start", muted=True)
+    for i, step in enumerate(("step 1", "step 2", "step 3")):
+        d.text(left + wide * (3 * i + (1.42 if i < 2 else 0.92)), 258, step, 13, muted=True)
+    d.box(436, 180, 76, 54, "world", "(s, a) to r, s", size=15)
+    d.arrow((left + 8 * wide - 8, 59), (474, 59), (474, 178), text="does a_3_", colour="out", at=0.35, side=-1)
+    after = d.box(292, 290, 140, 48, "R_4_ = R_3_ - r_3_", "asked for next", colour="warn", size=14)
+    d.arrow((474, 236), (474, 314), (434, 314), colour="warn")
+    d.text(478, 276, "r_3_", 13, anchor="start")
+    d.arrow((420, after.y), (420, 228), colour="warn", dashed=True)
+    d.text(left, 306, "what was paid is subtracted,", 13, anchor="start", muted=True)
+    d.text(left, 324, "and step 4 begins with R_4_ and s_4_", 13, anchor="start", muted=True)
+    return d
+
+
+@drawn
+def stitching() -> Diagram:
+    d = Diagram(
+        520, 246,
+        "Two kinds of walks that cross. From the start some go by way of the hall and take the long way, 7 steps; "
+        "others by way of the meadow, 4 steps. Some begin in the hall and go straight to the goal. The best way from "
+        "the start, 2 steps, joins pieces of two walks.",
+    )  # fmt: skip
+    d.box(10, 104, 74, 42, "start", colour="key")
+    d.box(202, 104, 74, 42, "hall", colour="key")
+    d.box(434, 104, 76, 42, "goal", colour="out")
+    d.arrow((84, 119), (200, 119), width=2.6)
+    d.arrow((84, 131), (200, 131), colour="query", dashed=True, width=2)
+    d.arrow((278, 131), (432, 131), colour="query", dashed=True, width=2)
+    d.arrow((278, 119), (432, 119), colour="value", width=2.6)
+    d.text(355, 102, "others, who begin here", 13)
+    xs = [262 + 34 * i for i in range(5)]
+    for x in xs:
+        d.circle(x, 44, 8, colour="plain")
+    d.arrow((239, 104), (239, 44), (252, 44), width=2.6)
+    for a, b in zip(xs, xs[1:], strict=False):
+        d.arrow((a + 9, 44), (b - 10, 44), width=2.6)
+    d.arrow((407, 44), (472, 44), (472, 102), width=2.6)
+    d.text(330, 18, "half of the walks from the start: 7 steps", 13)
+    for x in (150, 239, 328):
+        d.circle(x, 206, 8, colour="plain")
+    d.arrow((47, 146), (47, 206), (140, 206), colour="warn", width=2.6)
+    d.arrow((159, 206), (229, 206), colour="warn", width=2.6)
+    d.arrow((248, 206), (318, 206), colour="warn", width=2.6)
+    d.arrow((337, 206), (472, 206), (472, 148), colour="warn", width=2.6)
+    d.text(242, 230, "the other half, by way of the meadow: 4 steps", 13)
+    d.text(242, 164, "dashed: 2 steps, which nobody has gone whole", 13, bold=True)
+    return d
+
+
 def main() -> None:
     """Write every diagram."""
     FOLDER.mkdir(exist_ok=True)

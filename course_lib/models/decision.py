@@ -38,6 +38,9 @@ _KEYS = {
     "init_std": "initializer_range",
 }
 
+# Other names of two of these, which come before them where a file has both.
+_ALIASES = {"num_hidden_layers": "n_layer", "num_attention_heads": "n_head"}
+
 # Settings of a config.json that change the computation, and the only value that ours computes.
 _FIXED = {
     "model_type": "decision_transformer",
@@ -110,7 +113,8 @@ class DecisionConfig:
         ------
         UnsupportedConfigError : not a Decision Transformer, or a setting that ours does not compute.
         """
-        known = known_fields(settings, "Decision Transformer", _KEYS, _FIXED)
+        renamed = {key: settings[alias] for alias, key in _ALIASES.items() if settings.get(alias) is not None}
+        known = known_fields(settings | renamed, "Decision Transformer", _KEYS, _FIXED)
         with usable():
             known.setdefault("d_ff", 4 * known.get("d_model", cls.d_model))
             return cls(**known)
@@ -191,6 +195,14 @@ def check_config(config) -> DecisionConfig:
     return config
 
 
+def check_given(**steps) -> None:
+    """Raise TypeError for what is None, by its name; the shapes are the matter of `check_steps`."""
+    for name, value in steps.items():
+        if value is None:
+            more = "; give zeros for those that are yet to be chosen" if name == "actions" else ""
+            raise TypeError(f"{name} must be an array with something for each step, got None{more}")
+
+
 def check_steps(config: DecisionConfig, states, actions, returns, times, of: str = "") -> None:
     """Check T steps by their shapes and types; whose lengths are not known yet pass.
 
@@ -203,8 +215,10 @@ def check_steps(config: DecisionConfig, states, actions, returns, times, of: str
     Raises
     ------
     TypeError : states, actions or returns that are no numbers of floating point.
-    ValueError : another shape, or not one state, action, return and time for each step.
+    ValueError : another shape, no step, or not one state, action, return and time for each step.
     """
+    if tuple(times.shape)[-1:] == (0,):
+        raise ValueError(f"there must be a step to decide about; the times{of} have the shape {tuple(times.shape)}")
     for name, x, n in (
         ("states", states, config.d_state),
         ("actions", actions, config.d_action),

@@ -3,7 +3,7 @@
 from course_lib.numpy.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.numpy.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.numpy.decoder import Decoder, DecoderLayer
-from course_lib.numpy.decoding import NextLogits
+from course_lib.numpy.decoding import NextAction, NextLogits
 from course_lib.numpy.efficient.blockwise import blockwise, blockwise_attention
 from course_lib.numpy.efficient.linear import linear_attention, linear_attention_step
 from course_lib.numpy.efficient.windowed import windowed
@@ -92,6 +92,7 @@ __all__ = [
     "LSTMCell",
     "LearnedPositions",
     "MultiHeadAttention",
+    "NextAction",
     "NextLogits",
     "RNN",
     "RNNCell",

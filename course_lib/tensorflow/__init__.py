@@ -23,7 +23,7 @@ from course_lib.tensorflow import _quiet  # noqa: F401 - first: it imports Tenso
 from course_lib.tensorflow.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.tensorflow.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.tensorflow.decoder import Decoder, DecoderLayer
-from course_lib.tensorflow.decoding import NextLogits
+from course_lib.tensorflow.decoding import NextAction, NextLogits
 from course_lib.tensorflow.efficient.blockwise import blockwise, blockwise_attention
 from course_lib.tensorflow.efficient.linear import linear_attention, linear_attention_step
 from course_lib.tensorflow.efficient.windowed import windowed
@@ -112,6 +112,7 @@ __all__ = [
     "LSTMCell",
     "LearnedPositions",
     "MultiHeadAttention",
+    "NextAction",
     "NextLogits",
     "RNN",
     "RNNCell",

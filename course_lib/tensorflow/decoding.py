@@ -1,4 +1,4 @@
-"""A model as `course_lib.decoding.search` wants it, which asks for the logits of the next token again and again."""
+"""A model as `course_lib.decoding` and `course_lib.acting` want it: what is the next token, what the next action?"""
 
 import numpy as np
 import tensorflow as tf
@@ -38,6 +38,24 @@ class NextLogits:
     def reorder(self, rows):
         """Row i of the next call continues row rows[i] of the last one: integers (N,), repeated or left out at will."""
         self.memory, self.state = _chosen(self.memory, rows), _chosen(self.state, rows)
+
+
+class NextAction:
+    """A Decision Transformer as `course_lib.acting.rollouts.Asking` wants it: asked for one action after the other.
+
+    Parameters
+    ----------
+    model : a `DecisionTransformer`, which reads a batch of one, (1, T, d_state), or one of your own with its call and a
+        `config.d_action`
+    """
+
+    def __init__(self, model):
+        self.model, self.d_action = model, model.config.d_action
+
+    def __call__(self, states, actions, returns, times):
+        """T steps, (T, d_state), (T, d_action), (T, 1), (T,) -> what the last shall do, a NumPy array (d_action,)."""
+        inputs = (np.asarray(x)[None] for x in (states, actions, returns, times))
+        return at_least_float32(self.model(*inputs).actions[0, -1]).numpy()
 
 
 def _chosen(value, rows):

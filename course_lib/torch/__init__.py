@@ -15,7 +15,7 @@ from course_lib.torch import _export  # noqa: F401 - gives the outputs their nam
 from course_lib.torch.alignment import AdditiveScore, DotScore, GeneralScore, weighted_mean
 from course_lib.torch.attention import MultiHeadAttention, attention, fused_attention, softmax
 from course_lib.torch.decoder import Decoder, DecoderLayer
-from course_lib.torch.decoding import NextLogits
+from course_lib.torch.decoding import NextAction, NextLogits
 from course_lib.torch.efficient.blockwise import blockwise, blockwise_attention
 from course_lib.torch.efficient.linear import linear_attention, linear_attention_step
 from course_lib.torch.efficient.windowed import windowed
@@ -107,6 +107,7 @@ __all__ = [
     "LSTMCell",
     "LearnedPositions",
     "MultiHeadAttention",
+    "NextAction",
     "NextLogits",
     "RNN",
     "RNNCell",

@@ -1,4 +1,4 @@
-"""A model as `course_lib.decoding.search` wants it, which asks for the logits of the next token again and again."""
+"""A model as `course_lib.decoding` and `course_lib.acting` want it: what is the next token, what the next action?"""
 
 from course_lib.checks import check_continuation
 from course_lib.torch.layers import tensor_of
@@ -40,6 +40,26 @@ class NextLogits:
         with answering(self.model):
             rows = tensor_of(rows, _device(self.state))
             self.memory, self.state = _chosen(self.memory, rows), _chosen(self.state, rows)
+
+
+class NextAction:
+    """A Decision Transformer as `course_lib.acting.rollouts.Asking` wants it: asked for one action after the other.
+
+    Parameters
+    ----------
+    model : a `DecisionTransformer`, which reads a batch of one, (1, T, d_state), or one of your own with its call and a
+        `config.d_action`
+    """
+
+    def __init__(self, model):
+        self.model, self.d_action = model, model.config.d_action
+
+    def __call__(self, states, actions, returns, times):
+        """T steps, (T, d_state), (T, d_action), (T, 1), (T,) -> what the last shall do, a NumPy array (d_action,)."""
+        device = next(self.model.parameters()).device
+        inputs = (tensor_of(x, device)[None] for x in (states, actions, returns, times))
+        with answering(self.model):
+            return self.model(*inputs).actions[0, -1].float().cpu().numpy()
 
 
 def _chosen(value, rows):

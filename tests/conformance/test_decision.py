@@ -198,6 +198,13 @@ BAD = {
     "hours": ({"times": INPUTS["times"] / 2}, TypeError, "times must be integers"),
     "one row": ({"times": INPUTS["times"][0]}, ValueError, r"times must have shape \(B, T\), got \(5\)"),
     "counts": ({"real": INPUTS["times"]}, TypeError, "real must be boolean"),
+    "no step": (
+        {name: value[:, :0] for name, value in INPUTS.items()},
+        ValueError,
+        r"there must be a step to decide about; the times have the shape \(2, 0\)",
+    ),
+    "no actions": ({"actions": None}, TypeError, "actions must be an array.*got None; give zeros for those"),
+    "no times": ({"times": None}, TypeError, "times must be an array with something for each step, got None"),
     "tokens": ({"real": np.ones((2, 15), bool)}, ValueError, r"real must say True or False of each token, \(2, 5\)"),
 }
 
@@ -207,6 +214,11 @@ def test_bad_input(backend, kind):
     changes, error, message = BAD[kind]
     with pytest.raises(error, match=message):
         backend.call(build(backend), **{**INPUTS, **changes})
+
+
+def test_no_episode_has_no_predictions(backend):
+    found = backend.call(build(backend), **{name: value[:0] for name, value in INPUTS.items()})
+    assert [getattr(found, name).shape for name in PREDICTED] == [(0, 5, 2), (0, 5, 4), (0, 5, 1)]
 
 
 def test_another_models_configuration(backend):
@@ -230,6 +242,23 @@ def test_keras_fits_and_predicts_the_actions():
     actions = model.predict(inputs, verbose=0)
     assert_allclose(actions, model(**inputs).actions, rtol=1e-4, atol=1e-5)
     assert_allclose(model.evaluate(inputs, wanted, verbose=0), ((actions - wanted) ** 2).mean(), rtol=1e-5)
+
+
+def test_keras_leaves_out_padding_by_its_weights():
+    """As the documentation of the class says: without them the actions at padding count."""
+    import keras
+
+    model = TENSORFLOW.make("DecisionTransformer", replace(CONFIG, n_layers=1, dropout=0.0))
+    inputs = {name: value.astype(np.float32) if name != "times" else value for name, value in INPUTS.items()}
+    real = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
+    model.compile(keras.optimizers.Adam(0.02), "mse", run_eagerly=True)
+    losses = {}
+    for at_padding in (0.0, 100.0):
+        wanted = np.where(real[..., None], inputs["states"][..., :2], np.float32(at_padding))
+        weights = (real.astype(np.float32), None)
+        losses[at_padding] = [model.evaluate(inputs, wanted, sample_weight=w, verbose=0) for w in weights]
+    assert_allclose(losses[100.0][0], losses[0.0][0], rtol=1e-6)
+    assert losses[100.0][1] > 100 * losses[0.0][1]
 
 
 def test_a_saved_model_serves_steps_of_any_number(tmp_path):

@@ -20,6 +20,7 @@ from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import GPT, Seq2Seq, get_state
 from notebooks.experiments import (
     ablations,
+    decisions,
     exact_search,
     family,
     fine_tuning,
@@ -71,6 +72,7 @@ MODULES = [
     long_inputs,
     vision,
     vision_maps,
+    decisions,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
@@ -257,6 +259,23 @@ def test_the_maps_of_every_scene_lie_beside_their_means_and_come_out_again():
     weights = vision_maps.weights_of(vision_maps.trained(1), images)
     found = score_maps(class_map(rollout(weights), (8, 8)), masks).mass
     np.testing.assert_allclose(found, vision_maps.read(1)[0]["rollout"][:20], atol=2e-3)
+
+
+def test_what_a_decision_transformer_was_given_is_what_its_trials_say():
+    record = decisions.EXPERIMENT.record
+    for name, run in decisions.RUNS.items():
+        if run.kind != "rivals" and not run.is_trial:
+            assert record.read()[name]["peak"] == decisions.chosen(run, record), name
+
+
+@pytest.mark.parametrize("setting", [("graph", "100"), ("crossing", "0.02")])
+def test_rivals_without_a_network_obtain_what_is_recorded(setting):
+    """On the same data as the models, which are drawn again here."""
+    run = decisions.Run(*setting, "rivals", 2)
+    at = decisions.world_of(run.world, run.seed)
+    found = decisions.rivals(run, at, decisions.episodes_of(*setting, run.seed, "training", at))
+    recorded = decisions.EXPERIMENT.record.read()[run.name]
+    assert {key: recorded[key] for key in found} == json.loads(json.dumps(found))
 
 
 def test_costs_are_recorded_at_every_length_at_which_the_scores_fit():

@@ -18,6 +18,7 @@ from notebooks.experiments import (
     _patch_positions,
     _pretraining,
     ablations,
+    decisions,
     exact_search,
     family,
     fine_tuning,
@@ -667,6 +668,58 @@ def test_a_silenced_head_says_what_it_says_on_average():
         assert np.abs(logits(ids)[:, -1] - logits(other)[:, -1]).max() > 1e-3
     np.testing.assert_array_equal(logits(ids), before)
     np.testing.assert_array_equal(logits(other[:3]), logits(other)[:3])
+
+
+@pytest.mark.parametrize("world, setting, kinds", [
+    ("graph", "100", ("asked",)), ("crossing", "0.02", ("cloned", "best")), ("crossing", "0.02", ("last step",)),
+])  # fmt: skip
+def test_decisions(tmp_path, monkeypatch, world, setting, kinds):
+    monkeypatch.setattr(decisions, "UPDATES", dict.fromkeys(decisions.UPDATES, 3))
+    monkeypatch.setattr(decisions, "BATCH", 4)
+    monkeypatch.setattr(decisions, "OUT_OF_TIME", 3)
+    runs = [f"{world} {setting} {kind} 1" for kind in kinds]
+    trials = [f"{world} {setting} {kind} trial {peak}" for kind in kinds for peak in decisions.PEAKS]
+    found, before = made(decisions, tmp_path, *trials, *runs), decisions.EXPERIMENT.record.read()
+    assert list(found) == [*trials, *runs]
+    assert all(figures.keys() == before[name].keys() for name, figures in found.items())
+    for name in runs:
+        assert found[name]["peak"] == decisions.chosen(decisions.RUNS[name], Record(tmp_path / "tiny.json"))
+        assert found[name]["parameters"] == before[name]["parameters"]
+        assert found[name]["possible"] == before[name]["possible"]
+
+
+def test_what_is_cloned_knows_no_reward_and_what_is_asked_does():
+    world = decisions.world_of("crossing", 1)
+    episodes = decisions.episodes_of("crossing", "0.1", 1, "training", world)[:60]
+    for kind in decisions.KINDS:
+        batches = decisions.batches_of(decisions.Run("crossing", "0.1", kind, 1), episodes, world, None)
+        returns = np.concatenate([batch.returns[batch.real] for batch in batches])
+        assert (returns == 0).all() == (kind in ("cloned", "best"))
+        assert (batches[0].times.shape[1] == 1) == (kind == "last step")
+    assert len(decisions.of_kind("best", episodes)) < 10
+    model = lambda asked: lambda states, actions, rewards: (asked, sum(rewards))  # noqa: E731
+    assert decisions.Silent(model)([0], [1], [-5.0]) == (0.0, 0.0)
+
+
+def test_a_walker_beside_the_cliff():
+    class Draws:  # the row, and no noise
+        def __init__(self, row):
+            self.row = row
+
+        def choice(self, n, p):
+            return self.row
+
+        def random(self):
+            return 0.9
+
+    def act(row, at, rewards=()):
+        state = np.eye(48)[[at]]
+        return decisions.cliff_walker(0.5, Draws(row))(state, [], list(rewards))
+
+    up, right, down = 0, 1, 2
+    assert [act(2, at) for at in (36, 24, 34, 35)] == [up, right, right, down]
+    assert [act(0, at) for at in (36, 24, 0, 11)] == [up, up, right, down]
+    assert act(2, 0) == down and act(2, 24, [-100.0]) == up  # after a fall along the first row
 
 
 @pytest.mark.parametrize("attention", ["full", "windowed", "linear"])

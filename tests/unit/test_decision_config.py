@@ -28,6 +28,15 @@ def test_what_a_silent_file_says():
     assert DecisionConfig.from_hugging_face(silent | {"hidden_size": 24}).d_ff == 96
 
 
+def test_layers_and_heads_by_their_other_names():
+    """As in `transformers`, whose attribute_map has these, they come first where a file has both."""
+    for more in ({}, {"n_layer": 7, "n_head": 6}):
+        settings = {key: value for key, value in SETTINGS.items() if key not in ("n_layer", "n_head")} | more
+        settings |= {"num_hidden_layers": 2, "num_attention_heads": 4}
+        assert DecisionConfig.from_hugging_face(settings) == EXPECTED
+    assert DecisionConfig.from_hugging_face(SETTINGS | {"num_hidden_layers": None}) == EXPECTED
+
+
 def test_the_block():
     block = EXPECTED.block
     assert (block.dropout, block.attention_dropout, block.activation, block.norm_eps) == (0.25, 0.35, "silu", 1e-7)

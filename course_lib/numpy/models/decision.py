@@ -3,7 +3,7 @@
 import numpy as np
 
 from course_lib.checks import check_tokens
-from course_lib.models.decision import DECISION, DecisionConfig, DecisionOutput, check_config, check_steps
+from course_lib.models.decision import DECISION, DecisionConfig, DecisionOutput, check_config, check_given, check_steps
 from course_lib.numpy.attention import attention
 from course_lib.numpy.checkpoint import Checkpoint
 from course_lib.numpy.decoder import Decoder
@@ -67,12 +67,13 @@ class DecisionTransformer(Checkpoint, Module):
 
         Raises
         ------
-        ValueError : wrong shapes, times outside 0 ... max_len - 1.
-        TypeError : times that are not integers, a `real` that is not boolean, other numbers than floating point.
+        ValueError : wrong shapes, no step, times outside 0 ... max_len - 1.
+        TypeError : None but for `real`, times that are not integers, a `real` that is not boolean, other numbers than
+            floating point.
         """
         x = self.embed(states, actions, returns, times)
         decoded = self.decoder(x, None, _mask(real, x.shape), None, return_layers, causal=True)
-        steps = decoded.last_hidden.reshape(len(x), -1, 3, self.config.d_model)  # (B, T, 3, d_model)
+        steps = decoded.last_hidden.reshape(len(x), x.shape[1] // 3, 3, self.config.d_model)  # (B, T, 3, d_model)
         predicted = self.predict_action(steps[:, :, 1])
         return DecisionOutput(
             np.tanh(predicted) if self.config.action_tanh else predicted,
@@ -84,12 +85,13 @@ class DecisionTransformer(Checkpoint, Module):
 
     def embed(self, states, actions, returns, times):
         """The tokens of all steps, normalised: shapes as for the call -> (B, 3T, d_model)."""
+        check_given(states=states, actions=actions, returns=returns, times=times)
         states, actions, returns = (np.asarray(x) for x in (states, actions, returns))
         times = checked_ids("times", times, self.config.max_len)
         check_steps(self.config, states, actions, returns, times)
         tokens = [self.embed_return(returns), self.embed_state(states), self.embed_action(actions)]
         x = np.stack(tokens, axis=2) + self.time(times)[:, :, None]  # (B, T, 3, d_model)
-        return self.norm(x).reshape(len(x), -1, self.config.d_model) + self.shift
+        return self.norm(x).reshape(len(x), 3 * x.shape[1], self.config.d_model) + self.shift
 
 
 def _mask(real, tokens_shape):

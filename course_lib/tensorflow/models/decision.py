@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_tokens
-from course_lib.models.decision import DECISION, DecisionConfig, DecisionOutput, check_config, check_steps
+from course_lib.models.decision import DECISION, DecisionConfig, DecisionOutput, check_config, check_given, check_steps
 from course_lib.tensorflow.attention import attention
 from course_lib.tensorflow.checkpoint import Checkpoint
 from course_lib.tensorflow.decoder import Decoder
@@ -19,6 +19,9 @@ class DecisionTransformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
     The return of a step is the sum of the rewards from there to the episode's end; at the state's token stands the
     prediction of the action. A step's tokens share the vector of its time; where a token stands among the three is told
     by its linear layer alone, so there are no other positions.
+
+    Keras's own `fit` knows nothing of padding: give it `sample_weight=real`, or it learns the actions there, too;
+    `course_lib.tensorflow.training.loop` leaves them out by itself.
 
     Parameters
     ----------
@@ -72,8 +75,10 @@ class DecisionTransformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
         Raises
         ------
-        ValueError : wrong shapes, times outside 0 ... max_len - 1 (when run eagerly; a compiled function cannot look).
-        TypeError : times that are not integers, a `real` that is not boolean, other numbers than floating point.
+        ValueError : wrong shapes, no step, times outside 0 ... max_len - 1 (when run eagerly; a compiled function
+            cannot look).
+        TypeError : None but for `real`, times that are not integers, a `real` that is not boolean, other numbers than
+            floating point.
         """
         x = self.embed(states, actions, returns, times)
         decoded = self.decoder(x, mask=_mask(real, times), return_layers=return_layers, causal=True)
@@ -90,6 +95,7 @@ class DecisionTransformer(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
     def embed(self, states, actions, returns, times):
         """The tokens of all steps, normalised, and dropout: shapes as for the call -> (B, 3T, d_model)."""
+        check_given(states=states, actions=actions, returns=returns, times=times)
         states, actions, returns = (tf.convert_to_tensor(x) for x in (states, actions, returns))
         times = checked_ids("times", times, self.config.max_len)
         check_steps(self.config, states, actions, returns, times)

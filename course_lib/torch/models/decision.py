@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from course_lib.checks import check_tokens
-from course_lib.models.decision import DECISION, DecisionConfig, DecisionOutput, check_config, check_steps
+from course_lib.models.decision import DECISION, DecisionConfig, DecisionOutput, check_config, check_given, check_steps
 from course_lib.torch.attention import attention
 from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoder import Decoder
@@ -70,9 +70,10 @@ class DecisionTransformer(Checkpoint, nn.Module):
 
         Raises
         ------
-        ValueError : wrong shapes, times outside 0 ... max_len - 1 (on a CPU and outside a compiled graph; elsewhere
-            nobody looks).
-        TypeError : times that are not integers, a `real` that is not boolean, other numbers than floating point.
+        ValueError : wrong shapes, no step, times outside 0 ... max_len - 1 (on a CPU and outside a compiled graph;
+            elsewhere nobody looks).
+        TypeError : None but for `real`, times that are not integers, a `real` that is not boolean, other numbers than
+            floating point.
         """
         x = self.embed(states, actions, returns, times)
         decoded = self.decoder(x, None, _mask(real, x), None, return_layers, causal=True)
@@ -88,6 +89,7 @@ class DecisionTransformer(Checkpoint, nn.Module):
 
     def embed(self, states, actions, returns, times):
         """The tokens of all steps, normalised, and dropout: shapes as for the call -> (B, 3T, d_model)."""
+        check_given(states=states, actions=actions, returns=returns, times=times)
         states, actions, returns = (tensor_of(x, self.shift.device) for x in (states, actions, returns))
         times = checked_ids("times", times, self.config.max_len, device=self.shift.device)
         check_steps(self.config, states, actions, returns, times)

@@ -1,0 +1,1 @@
+"""From predictions to what is done: episodes, and worlds to act in."""
