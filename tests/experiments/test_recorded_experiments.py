@@ -318,7 +318,7 @@ def test_the_commands_and_files_that_are_named_are_there():
     commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
     assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
     files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
-    assert len(files) == 7 and [path for path in files if not path.exists()] == []
+    assert len(files) == 8 and [path for path in files if not path.exists()] == []
 
 
 @EXPERIMENTS
