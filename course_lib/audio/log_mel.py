@@ -58,9 +58,19 @@ def log_mel(wave, n_samples: int | None = None, n_mels: int = N_MELS) -> np.ndar
         raise ValueError(f"a wave needs {HOP} samples or more, a frame's worth; got {wave.shape[-1]}")
     if not np.isfinite(wave).all():
         raise ValueError("a wave must be finite, got nan or infinity")
-    mels = np.maximum(mel_filters(n_mels) @ power_spectrogram(wave), FLOOR)  # (..., n_mels, F)
-    logs = np.log10(mels)
-    logs = np.maximum(logs, logs.max(axis=(-2, -1), keepdims=True) - RANGE)
+    filters = mel_filters(n_mels)
+    if wave.ndim == 1:
+        return _logarithm(filters @ power_spectrogram(wave))
+    # one by one: the frames of a batch would take three times the memory of all that is asked for
+    return np.array([_logarithm(filters @ power_spectrogram(one)) for one in wave], np.float32).reshape(
+        len(wave), n_mels, wave.shape[1] // HOP
+    )
+
+
+def _logarithm(mels):
+    """Powers of the bands (n_mels, F) as Whisper reads them."""
+    logs = np.log10(np.maximum(mels, FLOOR))
+    logs = np.maximum(logs, logs.max() - RANGE)
     return ((logs + 4.0) / 4.0).astype(np.float32)
 
 
@@ -76,7 +86,7 @@ def power_spectrogram(wave) -> np.ndarray:
     frames = frames[..., ::HOP, :][..., : wave.shape[-1] // HOP, :]  # (..., F, WINDOW)
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
     spectrum = np.fft.rfft(frames * window)  # (..., F, WINDOW / 2 + 1)
-    return np.swapaxes(np.abs(spectrum) ** 2, -1, -2)
+    return np.swapaxes(spectrum.real**2 + spectrum.imag**2, -1, -2)
 
 
 def mel_filters(n_mels: int = N_MELS) -> np.ndarray:
