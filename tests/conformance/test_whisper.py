@@ -321,6 +321,14 @@ def test_another_models_configuration_or_folder(backend, tmp_path):
         backend.lib.Whisper.from_pretrained(tmp_path / "bert")
 
 
+def test_steps_of_tensorflow_are_traced_once_for_all_sounds_and_lengths():
+    model = build(TENSORFLOW)
+    functions = model._compiled()
+    for sounds in (FEATURES, FEATURES[..., :4]):
+        read(model.next_logits(sounds), TARGET[:, :3])
+    assert model._compiled() is functions
+
+
 @pytest.mark.parametrize("cached", [True, False])
 def test_a_cache_reads_one_token_at_a_time(backend, cached, monkeypatch):
     """And without one, all tokens are read again at every step."""

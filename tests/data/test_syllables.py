@@ -134,6 +134,50 @@ def test_consonants_are_noise_around_their_frequency_or_voiced():
     assert means["m"] < 700 and 3000 < means["t"] < 5000
 
 
+def test_consonants_are_softer_than_their_vowels():
+    """By 8 decibels, so that the power is .16 of the vowel's; half a cosine at both ends takes from both a little."""
+    sentences = spoken(7, 60, tract=(1, 1), speed=(0.75, 0.75), snr=None)
+    ratios = {consonant: [] for consonant in CONSONANTS}
+    for i, symbol, start, end in each(sentences):
+        wave = sentences.waves[i].astype(np.float64)
+        consonant = SYLLABLES[symbol][:-1]
+        # the shortest consonant takes .08 seconds here, the longest .133, the shortest vowel .147
+        vowel = (wave[end - 2000 : end - 200] ** 2).mean()
+        ratios[consonant].append((wave[start + 200 : start + 1000] ** 2).mean() / vowel)
+    for consonant in ("m", "s", "sh"):
+        assert_allclose(np.mean(ratios[consonant]), 0.16, rtol=0.2, err_msg=consonant)
+
+
+def test_syllables_fade_in_and_out():
+    """The first and the last millisecond of a part are soft."""
+    sentences = spoken(7, 60, tract=(1, 1), speed=(0.75, 0.75), snr=None)
+    for i, symbol, start, end in each(sentences):
+        wave = np.abs(sentences.waves[i, start:end])
+        assert wave[-16:].max() < 0.15 * wave[-1600:].max()
+        if SYLLABLES[symbol][:-1] in ("s", "sh"):
+            assert wave[:16].max() < 0.15 * wave[:1200].max()
+
+
+def test_the_second_formant_glides_from_the_consonant():
+    """It is higher than that of an "o" after "sh" and "t", and at the end it is that of the vowel."""
+    sentences = spoken(12, 100, pitch=(100, 100), tract=(1, 1), speed=(0.75, 0.75), snr=None)
+    found = {}
+    for i, symbol, _, end in each(sentences):
+        wave = sentences.waves[i].astype(np.float64)
+        onset = end - round(0.11 / 0.75 * RATE)  # of the shortest vowel; others have begun before
+        spectra = [
+            np.abs(np.fft.rfft(part * np.hanning(len(part)))) ** 2
+            for part in (wave[onset - 800 : onset], wave[end - 1200 : end - 400])
+        ]
+        found.setdefault(SYLLABLES[symbol], []).append(spectra)
+    frequencies = np.fft.rfftfreq(800, 1 / RATE)
+    between = (frequencies > 1100) & (frequencies < 2000)  # where an "o" has no formant
+    low = (frequencies > 400) & (frequencies < 1100)
+    for name in ("sho", "to"):
+        begin, late = np.mean(found[name], axis=0)
+        assert begin[between].sum() / begin[low].sum() > 3 * late[between].sum() / late[low].sum(), name
+
+
 @pytest.mark.parametrize("kind", NOISES)
 def test_noise_is_of_the_kind_that_is_said(kind):
     """So loud that the speech has no part in the spectrum."""

@@ -92,6 +92,41 @@ def test_what_is_wrong_with_a_batch_is_said_before_the_training(library):
             trained(library, 1, config, validation=held_out)
 
 
+def test_a_target_may_be_as_long_as_the_model_reads():
+    """The last token is learned and not read."""
+    (batch,) = SoundBatches(FEATURES, TARGETS, 32, seed=None)
+    exact = SimpleNamespace(config=replace(CONFIG, max_len=batch.target.shape[1] - 1))
+    assert reading.sounds(exact, "B", batch).counts > (0,)
+
+
+def test_another_smoothing_is_another_training():
+    for library in BOTH:
+        objective = tasks.module(library, "transcription").transcription
+        assert objective(0.3).settings == {"smoothing": 0.3} and objective().settings == {"smoothing": 0.0}
+        assert objective().counted == "target token besides padding"
+
+
+@pytest.mark.parametrize("library", BOTH)
+def test_a_model_that_gives_no_logits(library):
+    losses = tasks.module(library, "transcription").transcription_losses
+    with pytest.raises(TypeError, match="a function gives no `logits`, which this objective needs"):
+        losses(lambda *inputs, **options: (FEATURES,), FEATURES, TARGETS, TARGETS, 0.0)
+
+
+def test_dropout_in_training_alone():
+    """In TensorFlow, where the objective says which it is; PyTorch's model knows."""
+    seen, losses = [], tasks.module("tensorflow", "transcription").transcription_losses
+
+    def model(features, ids, training):
+        seen.append(training)
+        return SimpleNamespace(logits=np.zeros((1, 3, 7), np.float32))
+
+    for training in (True, False):
+        losses(model, FEATURES[:1], np.array([[1, 2, 3]]), np.array([[2, 3, 2]]), 0.0, training=training)
+    losses(model, FEATURES[:1], np.array([[1, 2, 3]]), np.array([[2, 3, 2]]), 0.0)
+    assert seen == [True, False, False]
+
+
 def test_how_a_batch_is_read():
     model = SimpleNamespace(config=CONFIG)
     (batch,) = SoundBatches(FEATURES, TARGETS, 32, seed=None)
