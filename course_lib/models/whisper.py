@@ -208,7 +208,7 @@ class _Names(Renames):
     """The table, and the sinusoids of the encoder, which files hold: compared when read, computed when written."""
 
     def __init__(self, config: WhisperConfig):
-        super().__init__(RENAMES, prefix="model.", ours="")
+        super().__init__(RENAMES, prefix="model.")
         self.config = config
 
     def ours(self, state, family="Whisper"):

@@ -38,6 +38,7 @@ def test_the_numbers_are_those_of_transformers(n_mels, n):
     for wave, features in zip(waves()[:, :n], found, strict=True):
         assert_allclose(features, theirs(extractor, wave), rtol=0, atol=1e-5)
         assert_allclose(log_mel(wave, n_mels=n_mels), features, rtol=0, atol=1e-5)
+        assert log_mel(wave, n_mels=n_mels).dtype == np.float32
 
 
 def test_a_sound_is_filled_up_with_silence_or_cut():
