@@ -178,8 +178,8 @@ class Whisper(Checkpoint, Fittable, ExplicitMask, keras.Model):
 
     def embed_source(self, features):
         """The input of the encoder: (B, n_mels, F) -> (B, ceil(F / 2), d_model), with dropout."""
-        x = tf.cast(tf.transpose(features, (0, 2, 1)), self.compute_dtype)
-        return self.dropout(self.sound_position(gelu(self.conv2(gelu(self.conv1(x))))))
+        x = gelu(self.conv1(tf.transpose(features, (0, 2, 1))))
+        return self.dropout(self.sound_position(gelu(self.conv2(x))))
 
     def embed_target(self, ids, first=0):
         """Tokens with their positions, from place `first` on: ids (B, T) -> (B, T, d_model), with dropout."""
@@ -192,7 +192,7 @@ class Whisper(Checkpoint, Fittable, ExplicitMask, keras.Model):
     def _checked(self, features):
         features = tf.convert_to_tensor(features)
         check_sounds(self.config, features.shape, features.dtype.name)
-        return tf.ensure_shape(features, (None, self.config.n_mels, None))  # which a compiled function may not know
+        return features
 
     def _inputs_signature(self):
         return (
