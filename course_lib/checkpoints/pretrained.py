@@ -17,6 +17,7 @@ _SIZES = (
     "source_vocab", "target_vocab", "d_hidden", "cell", "score", "order",
     "n_decoder_layers", "d_head", "n_buckets", "gated",
     "image_size", "patch_size", "n_channels", "qkv_bias", "d_state", "d_action",
+    "n_mels", "d_decoder_ff",
 )  # fmt: skip
 
 

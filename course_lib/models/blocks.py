@@ -38,6 +38,7 @@ class BlockConfig:
     rotary_base: float | None = None  # of rotary positions in self-attention, 10000 in Su et al. 2021; None: none
     feed_forward_dropout: float = 0.0  # of what feed-forward has between its matrices (Raffel et al. 2020, section 2.1)
     qkv_bias: bool | None = None  # whether queries, keys and values have a bias; None: as linear_bias says
+    key_bias: bool | None = None  # whether keys do, which softmax does not see; None: as queries and values
 
     @property
     def for_attention(self) -> dict:
@@ -52,6 +53,7 @@ class BlockConfig:
             "scale": self.scale,
             "rotary_base": self.rotary_base,
             "qkv_bias": self.qkv_bias,
+            "key_bias": self.key_bias,
         }
 
     @property
@@ -74,6 +76,7 @@ class BlockConfig:
         check_norm_eps(self.norm_eps)
         check_switches(self, "pre_norm", "linear_bias", "gated")
         check_switches(self, *([] if self.qkv_bias is None else ["qkv_bias"]))
+        check_switches(self, *([] if self.key_bias is None else ["key_bias"]))
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("norm", self.norm, NORMS)
         for name in ("scale", "rotary_base"):

@@ -27,6 +27,28 @@ def sinusoidal_table(max_len: int, d_model: int) -> np.ndarray:
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(max_len, d_model)
 
 
+def sinusoidal_halves(max_len: int, d_model: int) -> np.ndarray:
+    """Sines in the first half of the features and cosines in the second, from wavelength 2 pi to 10000 * 2 pi.
+
+    Feature i has sin(pos / 10000^(i / (d_model / 2 - 1))), feature d_model / 2 + i the cosine of the same.
+    Source: the encoder of Whisper (Radford et al. 2023, section 2.2), whose code orders them so.
+
+    Returns
+    -------
+    float64 array, shape (max_len, d_model), positions counted from 0.
+
+    Raises
+    ------
+    ValueError : d_model is odd, or below 4, which leaves one wavelength.
+    """
+    check_even("d_model of sinusoidal positions", d_model)
+    if d_model < 4:
+        raise ValueError(f"d_model must be 4 or more, for a shortest wavelength and a longest one; got {d_model}")
+    rates = 10000.0 ** (-np.arange(d_model // 2) / (d_model // 2 - 1))
+    angles = np.arange(max_len)[:, None] * rates  # (max_len, d_model / 2)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
 def rotary_rates(d_head: int, base: float = 10000.0) -> np.ndarray:
     """By how much each pair of features turns from one position to the next: base^(-2i / d_head), in radians.
 

@@ -47,6 +47,7 @@ from course_lib.numpy.models.seq2seq import Seq2Seq
 from course_lib.numpy.models.t5 import T5
 from course_lib.numpy.models.transformer import Transformer, load_translator
 from course_lib.numpy.models.vit import ViT, image_to_patches
+from course_lib.numpy.models.whisper import Whisper
 from course_lib.numpy.positions import (
     LearnedPositions,
     RelativePositions,
@@ -108,6 +109,7 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "ViT",
+    "Whisper",
     "attention",
     "blockwise",
     "blockwise_attention",

@@ -122,6 +122,7 @@ class MultiHeadAttention(Module):
     scale : what q k^T is multiplied by; 1 / sqrt(d_head) when None
     rotary_base : of rotary positions, 10000 as a rule; None for none. For self-attention only
     qkv_bias : whether those of queries, keys and values do, where not as `linear_bias` says
+    key_bias : whether that of keys does, where not as those of queries and values
 
     Raises
     ------
@@ -140,6 +141,7 @@ class MultiHeadAttention(Module):
         scale: float | None = None,
         rotary_base: float | None = None,
         qkv_bias: bool | None = None,
+        key_bias: bool | None = None,
     ):
         check_dropout(dropout)
         self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads or n_heads
@@ -147,7 +149,8 @@ class MultiHeadAttention(Module):
         self.dropout, self.attention, self.scale, self.rotary_base = dropout, attention, scale, rotary_base
         qkv_bias = linear_bias if qkv_bias is None else qkv_bias
         self.q_proj = Linear(d_model, n_heads * self.d_head, bias=qkv_bias)
-        self.k_proj = Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
+        key_bias = qkv_bias if key_bias is None else key_bias
+        self.k_proj = Linear(d_model, self.n_kv_heads * self.d_head, bias=key_bias)
         self.v_proj = Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.out_proj = Linear(n_heads * self.d_head, d_model, bias=linear_bias)
 

@@ -3,22 +3,36 @@
 import numpy as np
 
 from course_lib.checks import check_features, check_length, check_times
-from course_lib.models.position_tables import harmonics, made_by, relative_buckets, rotary_rates, sinusoidal_table
+from course_lib.models.position_tables import (
+    harmonics,
+    made_by,
+    relative_buckets,
+    rotary_rates,
+    sinusoidal_halves,
+    sinusoidal_table,
+)
 from course_lib.numpy.layers import Linear, Module
 
 
 class SinusoidalPositions(Module):
     """x + sinusoids of the position; nothing is learned.
 
+    Parameters
+    ----------
+    d_model, max_len : features, and positions at most
+    halves : sines in the first half of the features and cosines in the second, as in Whisper's encoder; False takes
+        turns, as the Transformer does
+
     Raises
     ------
     ValueError : an odd d_model.
     """
 
-    def __init__(self, d_model: int, max_len: int = 512):
+    def __init__(self, d_model: int, max_len: int = 512, halves: bool = False):
         self.d_model, self.max_len = d_model, max_len
+        table = sinusoidal_halves if halves else sinusoidal_table
         # wrapped in a tuple: a bare array would count as a parameter
-        self._table = (sinusoidal_table(max_len, d_model),)
+        self._table = (table(max_len, d_model),)
 
     def __call__(self, x, first=0):
         """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""

@@ -67,6 +67,7 @@ from course_lib.tensorflow.models.seq2seq import Seq2Seq
 from course_lib.tensorflow.models.t5 import T5
 from course_lib.tensorflow.models.transformer import Transformer, load_translator
 from course_lib.tensorflow.models.vit import ViT, image_to_patches
+from course_lib.tensorflow.models.whisper import Whisper
 from course_lib.tensorflow.positions import (
     LearnedPositions,
     RelativePositions,
@@ -128,6 +129,7 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "ViT",
+    "Whisper",
     "attention",
     "blockwise",
     "blockwise_attention",

@@ -106,6 +106,7 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
     scale : what q k^T is multiplied by; 1 / sqrt(d_head) when None
     rotary_base : of rotary positions, 10000 as a rule; None for none. For self-attention only
     qkv_bias : whether those of queries, keys and values do, where not as `linear_bias` says
+    key_bias : whether that of keys does, where not as those of queries and values
 
     Raises
     ------
@@ -126,6 +127,7 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
         scale: float | None = None,
         rotary_base: float | None = None,
         qkv_bias: bool | None = None,
+        key_bias: bool | None = None,
     ):
         super().__init__()
         check_dropout(dropout)
@@ -134,7 +136,8 @@ class MultiHeadAttention(ExplicitMask, keras.layers.Layer):
         self.dropout, self.attention, self.scale, self.rotary_base = dropout, attention, scale, rotary_base
         qkv_bias = linear_bias if qkv_bias is None else qkv_bias
         self.q_proj = dense(d_model, n_heads * self.d_head, bias=qkv_bias)
-        self.k_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
+        key_bias = qkv_bias if key_bias is None else key_bias
+        self.k_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=key_bias)
         self.v_proj = dense(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.out_proj = dense(n_heads * self.d_head, d_model, bias=linear_bias)
 

@@ -4,7 +4,13 @@ import keras
 import tensorflow as tf
 
 from course_lib.checks import check_features, check_length, check_times
-from course_lib.models.position_tables import harmonics, relative_buckets, rotary_rates, sinusoidal_table
+from course_lib.models.position_tables import (
+    harmonics,
+    relative_buckets,
+    rotary_rates,
+    sinusoidal_halves,
+    sinusoidal_table,
+)
 from course_lib.tensorflow.layers import dense
 from course_lib.tensorflow.serialization import Portable, made_by, serializable
 
@@ -12,15 +18,21 @@ from course_lib.tensorflow.serialization import Portable, made_by, serializable
 class SinusoidalPositions(Portable, keras.layers.Layer):
     """x + sinusoids of the position; nothing is learned.
 
+    Parameters
+    ----------
+    d_model, max_len : features, and positions at most
+    halves : sines in the first half of the features and cosines in the second, as in Whisper's encoder; False takes
+        turns, as the Transformer does
+
     Raises
     ------
     ValueError : an odd d_model.
     """
 
-    def __init__(self, d_model: int, max_len: int = 512):
+    def __init__(self, d_model: int, max_len: int = 512, halves: bool = False):
         super().__init__()
         self.d_model, self.max_len = d_model, max_len
-        self.table = tf.constant(sinusoidal_table(max_len, d_model))
+        self.table = tf.constant((sinusoidal_halves if halves else sinusoidal_table)(max_len, d_model))
 
     def call(self, x, first=0):
         """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""

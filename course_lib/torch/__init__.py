@@ -59,6 +59,7 @@ from course_lib.torch.models.seq2seq import Seq2Seq
 from course_lib.torch.models.t5 import T5
 from course_lib.torch.models.transformer import Transformer, load_translator
 from course_lib.torch.models.vit import ViT, image_to_patches
+from course_lib.torch.models.whisper import Whisper
 from course_lib.torch.positions import (
     LearnedPositions,
     RelativePositions,
@@ -123,6 +124,7 @@ __all__ = [
     "TimeModulation",
     "Transformer",
     "ViT",
+    "Whisper",
     "attention",
     "blockwise",
     "blockwise_attention",

@@ -2,9 +2,9 @@
 
 from torch.utils import _pytree
 
-from course_lib.models import bert, bert_heads, blocks, cnn, decision, gpt, seq2seq, t5, transformer, vit
+from course_lib.models import bert, bert_heads, blocks, cnn, decision, gpt, seq2seq, t5, transformer, vit, whisper
 
-for _module in (blocks, bert, bert_heads, cnn, decision, gpt, seq2seq, t5, transformer, vit):
+for _module in (blocks, bert, bert_heads, cnn, decision, gpt, seq2seq, t5, transformer, vit, whisper):
     for _name, _kind in vars(_module).items():
         if hasattr(_kind, "_fields") and _kind.__module__ == _module.__name__:
             if _kind not in _pytree.SUPPORTED_SERIALIZED_TYPES:

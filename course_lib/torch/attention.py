@@ -118,6 +118,7 @@ class MultiHeadAttention(nn.Module):
     scale : what q k^T is multiplied by; 1 / sqrt(d_head) when None
     rotary_base : of rotary positions, 10000 as a rule; None for none. For self-attention only
     qkv_bias : whether those of queries, keys and values do, where not as `linear_bias` says
+    key_bias : whether that of keys does, where not as those of queries and values
 
     Raises
     ------
@@ -136,6 +137,7 @@ class MultiHeadAttention(nn.Module):
         scale: float | None = None,
         rotary_base: float | None = None,
         qkv_bias: bool | None = None,
+        key_bias: bool | None = None,
     ):
         super().__init__()
         check_dropout(dropout)
@@ -144,7 +146,8 @@ class MultiHeadAttention(nn.Module):
         self.dropout, self.attention, self.scale, self.rotary_base = dropout, attention, scale, rotary_base
         qkv_bias = linear_bias if qkv_bias is None else qkv_bias
         self.q_proj = nn.Linear(d_model, n_heads * self.d_head, bias=qkv_bias)
-        self.k_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
+        key_bias = qkv_bias if key_bias is None else key_bias
+        self.k_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=key_bias)
         self.v_proj = nn.Linear(d_model, self.n_kv_heads * self.d_head, bias=qkv_bias)
         self.out_proj = nn.Linear(n_heads * self.d_head, d_model, bias=linear_bias)
 

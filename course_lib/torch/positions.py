@@ -4,25 +4,38 @@ import torch
 from torch import nn
 
 from course_lib.checks import check_features, check_length, check_times
-from course_lib.models.position_tables import harmonics, made_by, relative_buckets, rotary_rates, sinusoidal_table
+from course_lib.models.position_tables import (
+    harmonics,
+    made_by,
+    relative_buckets,
+    rotary_rates,
+    sinusoidal_halves,
+    sinusoidal_table,
+)
 from course_lib.torch.layers import ComputedTable
 
 
 class SinusoidalPositions(ComputedTable):
     """x + sinusoids of the position; nothing is learned.
 
+    Parameters
+    ----------
+    d_model, max_len : features, and positions at most
+    halves : sines in the first half of the features and cosines in the second, as in Whisper's encoder; False takes
+        turns, as the Transformer does
+
     Raises
     ------
     ValueError : an odd d_model.
     """
 
-    def __init__(self, d_model: int, max_len: int = 512):
+    def __init__(self, d_model: int, max_len: int = 512, halves: bool = False):
         super().__init__()
-        self.d_model, self.max_len = d_model, max_len
+        self.d_model, self.max_len, self.halves = d_model, max_len, halves
         self.fill()
 
     def compute(self):
-        return sinusoidal_table(self.max_len, self.d_model)
+        return (sinusoidal_halves if self.halves else sinusoidal_table)(self.max_len, self.d_model)
 
     def forward(self, x, first=0):
         """(B, T, d_model) -> (B, T, d_model), for positions from `first` on; ValueError beyond max_len."""

@@ -19,12 +19,14 @@ import numpy as np
 from course_lib.batches.contrastive import ContrastiveBatch
 from course_lib.batches.images import ImageBatch
 from course_lib.batches.masked import MaskedBatch, PretrainingBatch
+from course_lib.batches.sounds import SoundBatch
 from course_lib.batches.spans import SpanBatch
 from course_lib.batches.texts import IGNORED, TextBatch, TokenBatch
 from course_lib.batches.trajectories import TrajectoryBatch
 from course_lib.checks import check_ids, check_tokens
 from course_lib.models.decision import check_steps
 from course_lib.models.images import check_images
+from course_lib.models.whisper import check_sounds
 from course_lib.training.arguments import (
     check_problem,
     check_reads_texts,
@@ -57,10 +59,11 @@ MASKED = Fields.of(MaskedBatch, "(B, T)", "(B, T)")
 SPANS = Fields.of(SpanBatch, "(B, T)", "(B, T)", "(B,)", "(B,)")
 PRETRAINING = Fields.of(PretrainingBatch, "(B, T)", "(B, T)", "(B, T)", "(B,)")
 CONTRASTIVE = Fields.of(ContrastiveBatch, "(B, T)", "(B, S)")
+SOUNDS = Fields.of(SoundBatch, "(B, n_mels, F)", "(B, T)")
 IMAGES = Fields.of(ImageBatch, "(B, C, height, width)", "(B,)")
 TRAJECTORIES = Fields.of(TrajectoryBatch, "(B, T, d_state)", "(B, T, d_action)", "(B, T, 1)", "(B, T)", "(B, T)")
 CHOICES = TRAJECTORIES._replace(axes=TRAJECTORIES.axes | {"actions": "(B, T)"})
-NO_INTEGERS = ("images", "states", "actions", "returns", "real")  # what is checked by its own rules
+NO_INTEGERS = ("images", "features", "states", "actions", "returns", "real")  # what is checked by its own rules
 OPTIONAL = ("segments", "real")
 
 
@@ -162,6 +165,26 @@ def images(model, name: str, batch) -> Update:
     check_images(pixels.shape, pixels.dtype, config.n_channels, config.size, f"the images of {name}")
     _check_labels(f"the labels of {name}", arrays["labels"], config.n_classes)
     return Update(arrays | {"images": pixels.astype(np.float32, copy=False)}, (_count(arrays["labels"]),))
+
+
+def sounds(model, name: str, batch) -> Update:
+    """SoundBatch -> features, float32 (B, n_mels, F), inputs and labels (B, T - 1), IGNORED at padding."""
+    config = getattr(getattr(model, "_orig_mod", model), "config", None)
+    if not hasattr(config, "n_mels"):
+        raise TypeError(f"a {type(model).__name__} reads no sounds: its config has no n_mels")
+    if config.pad_id == config.end_id:
+        raise ValueError(
+            f"the model takes the token {config.pad_id} for padding and for the end, which it would not learn to say; "
+            "build it with another pad_id"
+        )
+    arrays = _fields(name, batch, SOUNDS)
+    features, target = arrays["features"], arrays["target"]
+    check_sounds(config, features.shape, features.dtype, f"the features of {name}")
+    _check_length(name, target.shape[1] - 1, config.max_len)
+    _check_range(f"the target of {name}", target, config.vocab_size)
+    labels = np.where(target[:, 1:] == config.pad_id, IGNORED, target[:, 1:])
+    numbers = features.astype(np.float32, copy=False)
+    return Update({"features": numbers, "inputs": target[:, :-1], "labels": labels}, (_count(labels),))
 
 
 def trajectories(model, name: str, batch) -> Update:

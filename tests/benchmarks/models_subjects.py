@@ -1,4 +1,4 @@
-"""What is timed of GPT, T5 and ViT, in PyTorch: our models and those of `transformers`; see torch_subjects.py.
+"""What is timed of GPT, T5, ViT and Whisper, in PyTorch: our models and those of `transformers`; see torch_subjects.py.
 
 The peer opens the folder that ours wrote, so that both have the same weights.
 """
@@ -18,6 +18,7 @@ CLASSES = {  # of the library, of transformers
     "gpt": (ours.GPT, "GPT2LMHeadModel"),
     "t5": (ours.T5, "T5ForConditionalGeneration"),
     "vit": (ours.ViT, "ViTForImageClassification"),
+    "whisper": (ours.Whisper, "WhisperForConditionalGeneration"),
 }
 
 
@@ -29,10 +30,11 @@ def our_model(job):
     def logits(*inputs):
         return model(*inputs).logits
 
-    def generate(ids):
-        first = np.full((len(ids), 1), problem["config"].start_id) if job["model"] == "t5" else ids
-        following = model.next_logits(ids if job["model"] == "t5" else len(ids))
-        return greedy(following, first, None, job["T"])
+    def generate(source):
+        if job["model"] == "gpt":
+            return greedy(model.next_logits(len(source)), source, None, job["T"])
+        first = np.full((len(source), 1), problem["config"].start_id)
+        return greedy(model.next_logits(source), first, None, job["T"])
 
     return _model(job, problem, model, logits, generate)
 
@@ -52,12 +54,18 @@ def peer_model(job):
     def logits(first, *more):
         if job["model"] == "vit":
             return model(pixel_values=first).logits
+        if job["model"] == "whisper":
+            return model(input_features=first, decoder_input_ids=more[0], use_cache=False).logits
         return model(input_ids=first, **({"decoder_input_ids": more[0]} if more else {}), use_cache=False).logits
 
-    def generate(ids):
+    def generate(source):
         settings = {"max_new_tokens": job["T"], "min_new_tokens": job["T"], "do_sample": False, "pad_token_id": 0}
-        ids = torch.from_numpy(ids)
-        return model.generate(ids, attention_mask=torch.ones_like(ids), **settings)[:, -job["T"] :]
+        source = torch.from_numpy(source)
+        if job["model"] == "whisper":  # the search of all models; Whisper's own writes down times besides
+            settings |= {"decoder_input_ids": torch.full((len(source), 1), problem["config"].start_id)}
+        else:
+            settings |= {"attention_mask": torch.ones_like(source)}
+        return transformers.GenerationMixin.generate(model, source, **settings)[:, -job["T"] :]
 
     return _model(job, problem, model, logits, generate)
 

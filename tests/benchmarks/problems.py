@@ -8,6 +8,7 @@ from course_lib.models.gpt import GPTConfig
 from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
 from course_lib.models.vit import ViTConfig
+from course_lib.models.whisper import WhisperConfig
 
 SEED = 2017
 HEADS = {  # the library's classes have the names of transformers
@@ -158,16 +159,18 @@ def translator_flops(job: dict) -> float:
 
 
 def model_problem(job: dict) -> dict:
-    """A GPT, a T5 or a ViT, what it reads, and what it shall say; no padding.
+    """A GPT, a T5, a ViT or a Whisper, what it reads, and what it shall say; no padding.
 
     Parameters
     ----------
-    job : model "gpt", "t5" or "vit"; task; B; d_model, n_layers, n_heads, d_ff; T tokens (of a source and of a target
-        alike) and vocab_size, or image_size and patch_size. To "generate" is to read 16 tokens and to say T.
+    job : model "gpt", "t5", "vit" or "whisper"; task; B; d_model, n_layers, n_heads, d_ff; T tokens (of a source and of
+        a target alike) and vocab_size, or image_size and patch_size; F frames of a sound. To "generate" is to read 16
+        tokens, or the sound, and to say T.
 
     Returns
     -------
-    dict : config, inputs (ids (B, T), twice for T5, or images (B, 3, H, W)), labels (B, T) or (B,).
+    dict : config, inputs (ids (B, T), after those of a source (B, T) for T5 and a sound (B, 80, F) for Whisper, or
+        images (B, 3, H, W)), labels (B, T) or (B,).
     """
     rng = np.random.default_rng(SEED)
     sizes = {name: job[name] for name in ("d_model", "n_layers", "n_heads", "d_ff")}
@@ -175,6 +178,12 @@ def model_problem(job: dict) -> dict:
         config = ViTConfig(job["image_size"], job["patch_size"], n_classes=10, **sizes)
         images = normal(rng, job["B"], 3, job["image_size"], job["image_size"])
         return {"config": config, "inputs": [images], "labels": rng.integers(0, 10, job["B"])}
+    if job["model"] == "whisper":
+        more = {"n_decoder_layers": job["n_layers"], "n_decoder_heads": job["n_heads"], "d_decoder_ff": job["d_ff"]}
+        more |= {"max_source_len": job["F"] // 2, "max_len": 1 + job["T"], "pad_id": 0, "start_id": 1, "end_id": None}
+        config = WhisperConfig(job["vocab_size"], init_std=0.1, **sizes, **more)
+        ids = [rng.integers(2, job["vocab_size"], (job["B"], job["T"])) for _ in range(2)]
+        return {"config": config, "inputs": [normal(rng, job["B"], 80, job["F"]), ids[0]], "labels": ids[1]}
     n_read = 16 if job["task"] == "generate" else job["T"]
     if job["model"] == "gpt":
         config = GPTConfig(job["vocab_size"], max_len=16 + job["T"], init_std=0.1, **sizes)
@@ -199,6 +208,11 @@ def model_flops(job: dict) -> float:
     if job["model"] == "t5":
         forward += layers(16 if job["task"] == "generate" else n_tokens, n_tokens)
         forward += job["n_layers"] * (4 * 2 * batch * n_tokens * d_model**2)  # cross-attention
+    if job["model"] == "whisper":
+        n_heard = job["F"] // 2
+        forward += layers(n_heard, n_heard) + 2 * batch * n_heard * 3 * d_model * (2 * 80 + d_model)
+        tokens = batch * (n_tokens + n_heard)
+        forward += job["n_layers"] * (2 * 2 * tokens * d_model**2 + 2 * 2 * batch * n_tokens * n_heard * d_model)
     return forward * (3 if job["task"] == "train" else 1)
 
 

@@ -24,12 +24,14 @@ from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
 from course_lib.models.vit import ViTConfig
+from course_lib.models.whisper import WhisperConfig
 from course_lib.tensorflow.models.albert import AlbertEmbeddings
 from course_lib.tensorflow.models.bert import BertEmbeddings
 from course_lib.tensorflow.models.bert_heads import MaskedLMHead
 from course_lib.tensorflow.models.cnn import Convolution
 from course_lib.tensorflow.models.roberta import RobertaEmbeddings, RobertaHead
 from course_lib.tensorflow.models.vit import PatchEmbedding
+from course_lib.tensorflow.models.whisper import SoundConvolution
 from course_lib.tensorflow.training.classifier import embed
 from tests.support.backends import TENSORFLOW
 from tests.support.keras_models import ROUNDING, error
@@ -50,6 +52,8 @@ BLOCK = BlockConfig(6, 3, 8, 0.1, 0.2, "gelu", True, "rms", 1e-3, 1, 4, 0.7, Fal
 
 IMAGES = np.random.default_rng(1).normal(size=(2, 2, 6, 9)).astype("float32")
 VIT = ViTConfig((6, 9), 3, 2, 6, 1, 3, 8, 3, 0.1, attention_dropout=0.25, qkv_bias=False, labels=("a", "b", "c"))
+WHISPER = WhisperConfig(13, 5, 6, 1, 1, 3, 2, 8, 9, 4, 7, 0.1, 0.25, pad_id=5, start_id=1, end_id=2)
+SOUNDS = np.random.default_rng(2).normal(size=(2, 5, 7)).astype("float32")
 PLAIN = {"vocab_size": 13, "d_model": 6, "n_layers": 1, "n_heads": 3, "d_ff": 8, "max_len": 13, "pad_id": 5}
 ALBERT = AlbertConfig(**PLAIN | {"n_layers": 2}, d_embedding=4, n_groups=2)
 DISTILBERT, ROBERTA = DistilBertConfig(**PLAIN, sinusoidal=True), RobertaConfig(**PLAIN)
@@ -88,6 +92,8 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
     "TimeModulation": ((6, 3, 2.0), (X, WIDE[..., 0])),
     "Transformer": ((TRANSFORMER, lib.fused_attention), (IDS, TARGETS)),
     "ViT": ((VIT, lib.fused_attention), (IMAGES,)),
+    "Whisper": ((WHISPER, lib.fused_attention), (SOUNDS, TARGETS)),
+    SoundConvolution: ((6, 5, 2, 0.5), (X,)),
     PatchEmbedding: ((2, 5, 3, 0.5), (IMAGES,)),
     Convolution: ((2, 5), (IMAGES,)),
     BertEmbeddings: ((BERT,), (IDS, IDS % 2)),
@@ -98,6 +104,7 @@ EXAMPLES = {  # the class: its arguments, then the inputs of a call
 }  # fmt: skip
 LAYERS = [name for name in lib.__all__ if isinstance(getattr(lib, name), type) and name != "NextLogits"]
 OWN = [BertEmbeddings, MaskedLMHead, AlbertEmbeddings, RobertaEmbeddings, RobertaHead, PatchEmbedding, Convolution]
+OWN += [SoundConvolution]
 WALK = pytest.mark.parametrize("name", [*LAYERS, *OWN], ids=str)
 
 
@@ -237,6 +244,7 @@ MODELS = {
     "gpt": (lambda: lib.GPT(READER, seen_dropouts), IDS, IDS),
     "t5": (lambda: lib.T5(READS, seen_dropouts), (IDS, TARGETS), TARGETS),
     "vit": (lambda: lib.ViT(VIT, seen_dropouts), IMAGES, np.array([0, 2])),
+    "whisper": (lambda: lib.Whisper(WHISPER, seen_dropouts), (SOUNDS, TARGETS), TARGETS),
     "transformer": (lambda: lib.Transformer(PAIRS, seen_dropouts), {"source_ids": IDS, "target_ids": TARGETS}, TARGETS),
     "seq2seq": (lambda: lib.Seq2Seq(Seq2SeqConfig(13, 11, 4, 6, score="dot", pad_id=5)), (IDS, TARGETS), TARGETS),
 }

@@ -17,7 +17,7 @@ MODULES = [
     "alignment", "attention", "positions", "losses", "encoder", "decoder", "rnn", "state",
     "models.transformer", "models.bert", "models.bert_heads", "models.seq2seq",
     "models.roberta", "models.distilbert", "models.albert", "models.gpt", "models.t5", "models.vit", "models.cnn",
-    "models.decision",
+    "models.decision", "models.whisper",
     "efficient.blockwise", "efficient.windowed", "efficient.linear",
 ]  # fmt: skip
 METHODS = [
@@ -84,7 +84,7 @@ def test_signatures_of_the_contract(backend):
     call = getattr(lib.MultiHeadAttention, CALLS[backend.name])
     assert of(call) == "(self, q, k, v, mask=None, bias=None, causal=False)"
     names = [row[0] for row in described(lib.MultiHeadAttention.__init__)]
-    settings = ["n_kv_heads", "d_head", "linear_bias", "scale", "rotary_base", "qkv_bias"]
+    settings = ["n_kv_heads", "d_head", "linear_bias", "scale", "rotary_base", "qkv_bias", "key_bias"]
     assert names == ["self", "d_model", "n_heads", "dropout", "attention", *settings]
     assert [row[0] for row in described(lib.BertModel.from_pretrained)][:1] == ["name_or_folder"]
 

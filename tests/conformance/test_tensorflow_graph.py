@@ -49,7 +49,7 @@ MODULES = ["checks", "masks", *(f"tensorflow.{name}" for name in (
     "alignment", "attention", "decoder", "fitting", "layers", "losses", "masks", "positions", "rnn",
     "decoding", "efficient.blockwise", "efficient.linear", "efficient.windowed", "encoder",
     "models.bert", "models.bert_heads", "models.cnn", "models.decision", "models.seq2seq", "models.transformer",
-    "models.vit",
+    "models.vit", "models.whisper",
 ))]  # fmt: skip
 
 

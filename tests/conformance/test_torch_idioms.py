@@ -35,6 +35,7 @@ from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
 from course_lib.models.vit import ViTConfig
+from course_lib.models.whisper import WhisperConfig
 from course_lib.torch.training import classifier as classifier_training
 from course_lib.torch.training import translation
 from course_lib.torch.training.loader import data_loader
@@ -44,9 +45,11 @@ BLOCK = BlockConfig(6, 3, 8)
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
 CLASSES |= {"roberta": "RobertaForSequenceClassification", "distilbert": "DistilBertForSequenceClassification"}
 CLASSES |= {"albert": "AlbertForSequenceClassification", "gpt": "GPT", "t5": "T5", "decision": "DecisionTransformer"}
-ANY = torch.export.Dim.DYNAMIC
+CLASSES["whisper"] = "Whisper"
+ANY, LENGTHS_LAST = torch.export.Dim.DYNAMIC, ("mask", "features")
 SEQ2SEQ = Seq2SeqConfig(9, 11, d_model=5, d_hidden=6, pad_id=4)
 TRANSLATOR = TransformerConfig(9, 11, d_model=8, n_layers=2, n_heads=2, d_ff=12, max_len=9, pre_norm=True, pad_id=4)
+WHISPER = WhisperConfig(9, 5, 6, 1, 1, 3, 2, 8, 9, 4, 7, pad_id=4, start_id=1, end_id=2)
 SOURCE, TARGET = torch.tensor([[1, 2, 3], [5, 6, 4]]), torch.tensor([[1, 2], [3, 8]])
 
 # A rounding to a mantissa of p bits errs by 2^-(p+1) of the number at most: 2^-8 in bfloat16, 2^-11 in float16. A layer
@@ -69,14 +72,14 @@ def resized(case, rows, length):
     """The inputs of a case for another batch and other lengths: what stands there, again and again."""
     found = {}
     for name, value in inputs(case).items():
-        axis = value.ndim - 1 if name == "mask" else 1
+        axis = value.ndim - 1 if name in LENGTHS_LAST else 1
         take = torch.arange(length + (name == "target_ids")) % value.shape[axis]
         found[name] = value[torch.arange(rows) % len(value)].index_select(axis, take)
     return found
 
 
 def axes_that_vary(tensors):
-    return {name: {0: ANY, (value.ndim - 1 if name == "mask" else 1): ANY} for name, value in tensors.items()}
+    return {name: {0: ANY, (value.ndim - 1 if name in LENGTHS_LAST else 1): ANY} for name, value in tensors.items()}
 
 
 def output(model, tensors):
@@ -222,6 +225,7 @@ def parts():
         "TimeModulation": ((6, 5, 2.0), (x, times)),
         "Transformer": ((TRANSLATOR,), (SOURCE, TARGET)),
         "ViT": ((ViTConfig((6, 9), 3, 2, 12, 1, 3, 10),), (torch.randn(3, 2, 6, 9),)),
+        "Whisper": ((WHISPER,), (torch.randn(2, 5, 7), TARGET)),
     }
 
 
@@ -415,8 +419,8 @@ def test_a_padded_batch_is_its_rows_one_by_one(random_case):
         else:
             pad_id = model.config.pad_id
             lengths = {name: int((ids != pad_id).sum()) for name, ids in alone.items() if name.endswith("ids")}
-            if random_case.kind in ("transformer", "t5"):
-                alone = {name: value[:, : lengths[name]] for name, value in alone.items()}
+            if random_case.kind in ("transformer", "t5", "whisper"):  # of Whisper's sounds no part is hidden
+                alone = {name: value[:, : lengths.get(name)] for name, value in alone.items()}
                 real = slice(lengths["target_ids"])
             else:
                 alone = {name: value[:, : lengths["ids"]] for name, value in alone.items() if name != "mask"}

@@ -9,6 +9,7 @@ from tests.support.backends import TENSORFLOW
 CLASSES = {"encoder": "Encoder", "transformer": "Transformer", "bert": "BertForSequenceClassification"}
 CLASSES |= {"roberta": "RobertaForSequenceClassification", "distilbert": "DistilBertForSequenceClassification"}
 CLASSES |= {"albert": "AlbertForSequenceClassification", "gpt": "GPT", "t5": "T5", "decision": "DecisionTransformer"}
+CLASSES["whisper"] = "Whisper"
 
 # Half of the distance between 1 and the next number: the relative error of one rounding. That of float64 is here that
 # of the float32 it is compared with.

@@ -19,9 +19,10 @@ from course_lib.models.gpt import GPTConfig
 from course_lib.models.roberta import RobertaConfig
 from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
+from course_lib.models.whisper import WhisperConfig
 
 FAMILY = ("roberta", "distilbert", "albert")
-RELATED = (*FAMILY, "gpt", "t5", "decision")  # that share nearly all with another
+RELATED = (*FAMILY, "gpt", "t5", "decision", "whisper")  # that share nearly all with another
 KINDS = ("encoder", "transformer", "bert", *RELATED)
 PUBLIC = ("bert", *RELATED)  # those that open folders of `transformers` and save such
 
@@ -163,7 +164,29 @@ def _decision(number, rng):
     return Case("decision", number, {"config": config}, inputs)
 
 
+def _whisper(number, rng):
+    vocab, pad_id, sizes = int(rng.integers(12, 40)), int(rng.integers(1, 10)), _sizes(rng)
+    config = WhisperConfig(
+        vocab,
+        n_mels=int(rng.integers(2, 9)),
+        **sizes,
+        n_decoder_layers=int(rng.integers(1, 3)),
+        n_decoder_heads=2,
+        d_decoder_ff=int(rng.integers(5, 40)),
+        max_source_len=12,
+        max_len=24,
+        init_std=0.3,
+        pad_id=pad_id,
+        start_id=0,
+        end_id=None,
+    )
+    n_rows = int(rng.integers(1, 5))
+    inputs = {"features": rng.normal(size=(n_rows, config.n_mels, int(rng.integers(2, 24))))}
+    inputs["target_ids"] = _ids(rng, n_rows, int(rng.integers(2, 12)), vocab, pad_id)
+    return Case("whisper", number, {"config": config}, inputs)
+
+
 STEPS = ("states", "actions", "returns")
 MAKERS = {"encoder": _encoder, "transformer": _transformer, "bert": _bert, "gpt": _gpt, "t5": _t5}
-MAKERS["decision"] = _decision
+MAKERS |= {"decision": _decision, "whisper": _whisper}
 MAKERS |= {kind: partial(_of_family, kind) for kind in FAMILY}

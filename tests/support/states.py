@@ -185,6 +185,16 @@ def vit(config):
     return shapes | linear("classifier", config.d_model, config.n_classes)
 
 
+def whisper(config):
+    d_model = config.d_model
+    shapes = {"conv1.weight": (d_model, config.n_mels, 3), "conv1.bias": (d_model,)}
+    shapes |= {"conv2.weight": (d_model, d_model, 3), "conv2.bias": (d_model,)}
+    shapes |= encoder(config.n_layers, d_model, config.d_ff, True, "encoder.")
+    shapes |= {"token.weight": (config.vocab_size, d_model), "position.weight": (config.max_len, d_model)}
+    shapes |= decoder(config.n_decoder_layers, d_model, config.d_decoder_ff, True, "decoder.")
+    return {name: shape for name, shape in shapes.items() if not name.endswith("k_proj.bias")}
+
+
 def decision(config):
     d_model = config.d_model
     shapes = linear("embed_return", 1, d_model) | linear("embed_state", config.d_state, d_model)

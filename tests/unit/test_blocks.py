@@ -26,6 +26,7 @@ from course_lib.models.transformer import TransformerConfig
     ({"pre_norm": "yes"}, "pre_norm must be one of True, False; got 'yes'"),
     ({"linear_bias": 1}, "linear_bias must be one of True, False; got 1"),
     ({"qkv_bias": 1}, "qkv_bias must be one of True, False; got 1"),
+    ({"key_bias": 1}, "key_bias must be one of True, False; got 1"),
     ({"gated": None}, "gated must be one of True, False; got None"),
     ({"scale": 0.0}, "scale must be a positive number, got 0.0"),
     ({"scale": "1"}, "scale must be a positive number, got '1'"),

@@ -1,0 +1,1 @@
+"""Sound to what a model reads: the spectrogram of Whisper."""
