@@ -380,3 +380,18 @@ def test_rotary_as_a_wrapper_and_as_a_setting(backend, rng):
     assert_array_equal(
         backend.call(set_, x, x, x, causal=True).output, backend.call(wrapped, x, x, x, causal=True).output
     )
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, "qkvo"),
+        ({"key_bias": False}, "qvo"),
+        ({"qkv_bias": False, "key_bias": True}, "ko"),
+        ({"qkv_bias": False}, "o"),
+        ({"linear_bias": False, "key_bias": True}, "k"),
+    ],
+)
+def test_each_projection_has_the_bias_that_is_said(backend, settings, expected):
+    state = backend.lib.get_state(backend.make("MultiHeadAttention", 6, 3, **settings))
+    assert {name[0] for name in state if name.endswith("bias")} == set(expected)
