@@ -12,7 +12,7 @@ two walks, but for a share of the walkers, 0 to 0.1, who have gone it whole.
 cliff: gymnasium's CliffWalking-v1, 300 episodes. The behaviour: a walker draws the row along which it goes to the goal,
 the third, beside the cliff, with probability 0.1, the second with 0.3, the first with 0.6; after a fall it keeps to the
 first. At each step, with the probability `noise`, it does something random of the four actions instead. The best return
-is -13. The rivals alone are recorded; the lecture itself trains two kinds of model, three seeds each.
+is -13. Models are trained at a noise of 0.3, with twice the updates of the crossing.
 
 Kinds of model, all the same network of two layers: "asked" reads the return to go; "cloned" has zeros there
 (behaviour cloning); "best" clones the tenth of the episodes from each first state with the largest returns;
@@ -43,9 +43,9 @@ GRAPHS, SHARES, NOISES = ("1000", "100"), ("0", "0.02", "0.1"), ("0.1", "0.3", "
 SETTINGS = [("graph", n) for n in GRAPHS] + [("crossing", p) for p in SHARES] + [("cliff", e) for e in NOISES]
 KINDS = ("asked", "cloned", "best", "last step")
 PEAKS, SEEDS, TRIAL_SEED = (1e-3, 3e-3, 1e-2), (1, 2, 3), 0
-TRAINED = [at for at in SETTINGS if at[0] != "cliff"]
+TRAINED = [at for at in SETTINGS if at[0] != "cliff" or at[1] == "0.3"]
 TUNED_AT = {"crossing": "0.02"}
-BATCH, UPDATES, WARMUP = 32, {"graph": 500, "crossing": 300, "cliff": 300}, 50
+BATCH, UPDATES, WARMUP = 32, {"graph": 500, "crossing": 300, "cliff": 600}, 50
 VALIDATE_EVERY, TENTH = 100, 0.1
 SCALE = {"graph": 10.0, "crossing": 10.0, "cliff": 20.0}  # what returns are divided by
 CONTEXT, CLIFF_STEPS, OUT_OF_TIME = 8, 200, 60  # steps that are read on the cliff; of an episode there; when tested
@@ -79,7 +79,7 @@ class Run(NamedTuple):
     @property
     def seconds(self) -> float:
         """Of one processor core, about."""
-        return 1.0 if self.kind == "rivals" else {"graph": 7.0, "crossing": 4.0}[self.world]
+        return 1.0 if self.kind == "rivals" else {"graph": 7.0, "crossing": 4.0, "cliff": 14.0}[self.world]
 
 
 class World(NamedTuple):
