@@ -13,6 +13,8 @@ import numpy as np
 
 from course_lib.batches.trajectories import Episode, returns_to_go
 
+DIGITS = 9  # of a return: sums of the same rewards in another order are the same return
+
 
 def best_fraction(episodes: Sequence[Episode], share: float) -> list[Episode]:
     """Of the episodes from each first state the share with the largest returns, one at least; in their order.
@@ -60,15 +62,20 @@ class ReturnTable:
     ----------
     episodes : what is counted
     asked : the return of a whole episode; it is lowered by each reward that has come
+
+    Raises
+    ------
+    TypeError : actions that are no ids.
     """
 
     def __init__(self, episodes: Sequence[Episode], asked: float = 0.0):
         self.asked, self.counts = asked, defaultdict(lambda: defaultdict(Counter))
+        _check_ids(episodes)
         for episode in episodes:
             for state, action, to_go in zip(
                 episode.states, episode.actions, returns_to_go(episode.rewards), strict=True
             ):
-                self.counts[_key(state)][to_go][int(action)] += 1
+                self.counts[_key(state)][round(float(to_go), DIGITS)][int(action)] += 1
 
     def asking(self, asked: float) -> ReturnTable:
         """The same counts, asked for another return."""
@@ -91,16 +98,22 @@ class Planner:
     Q(s, a) is the mean, over the times that a was done in s, of the reward and of the largest Q that a seen action has
     in the state that followed: value iteration (Sutton and Barto 2018, section 4.4) in the world that the data show. So
     pieces of different episodes join. The last step of an episode that was cut short says nothing, since what followed
-    is not known. Where a state was never seen, action 0.
+    is not known; and an action that led somebody to a state from which nothing more is known has no known value, -inf,
+    whatever it was worth to others. Where a state was never seen, action 0.
 
     Parameters
     ----------
     episodes : what is known of the world
     discount : of what a step later is worth; below 1, values exist whatever the data
     sweeps : times that all values are computed, at least as many as the longest way has steps
+
+    Raises
+    ------
+    TypeError : actions that are no ids.
     """
 
     def __init__(self, episodes: Sequence[Episode], discount: float = 1.0, sweeps: int = 200):
+        _check_ids(episodes)
         seen: dict = defaultdict(lambda: defaultdict(Counter))  # state -> action -> (reward, next state) -> times
         for states, actions, rewards, ended in episodes:
             keys = [_key(state) for state in states]
@@ -133,6 +146,12 @@ def _mean(follows: Counter, values: dict, discount: float) -> float:
         for (reward, after), n in follows.items()
     )
     return total / follows.total()
+
+
+def _check_ids(episodes: Sequence[Episode]) -> None:
+    for episode in episodes:
+        if not np.issubdtype(np.asarray(episode.actions).dtype, np.integer):
+            raise TypeError(f"actions should be ids, integers, got {np.asarray(episode.actions).dtype}")
 
 
 def _by_start(episodes: Sequence[Episode]) -> dict[bytes, list[int]]:

@@ -252,10 +252,14 @@ def test_no_grading_sees_the_gradebook_or_what_another_student_has(course, monke
             assert str(own.coursedir.db_url) != str(alone.open_course(course.root).coursedir.db_url)
         return f"nbgrader: it sees {seen}"
 
-    course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    for name in ("zoe", "known"):
+        course.submit(name, nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    with course.gradebook() as gradebook:
+        gradebook.update_or_create_student("known")  # of the roster, and never graded: a course may ask for that
     monkeypatch.setattr(alone, "_grade", looks)
     made, _ = ran(course)
     assert "it sees ['anna']" in made.entries["anna"].trouble and "it sees []" in made.entries["zoe"].trouble
+    assert "it sees ['known']" in made.entries["known"].trouble
 
 
 def test_all_that_stands_can_be_entered_elsewhere(course, tmp_path):

@@ -103,3 +103,17 @@ def test_the_plan_on_many_walks_is_the_shortest_way():
     plan = Planner(graph_walks.random_walks(env, 400, np.random.default_rng(4)))
     values = [plan.value(env.state(node)) for node in env.starts]
     assert_allclose(values, -env.distances()[1:])
+
+
+def test_returns_that_differ_by_rounding_alone_are_one_return():
+    """0.3 + 0.2 + 0.1 and 0.1 + 0.2 + 0.3 are two numbers of float64."""
+    state = np.ones((3, 1), np.float32) * [[1], [2], [3]]
+    often = [Episode(state, np.array([1, 1, 1]), np.array([0.3, 0.2, 0.1]))] * 9
+    seldom = [Episode(state, np.array([0, 0, 0]), np.array([0.1, 0.2, 0.3]))]
+    assert ReturnTable(often + seldom, 0.6)(state[:1], [], []) == 1
+
+
+@pytest.mark.parametrize("kind", [ReturnTable, Planner])
+def test_actions_that_are_no_ids_are_refused(kind):
+    with pytest.raises(TypeError, match="actions should be ids, integers, got float32"):
+        kind([Episode(np.ones((1, 1), np.float32), np.array([0.7], np.float32), np.array([1.0]))])

@@ -72,11 +72,12 @@ def workplace(course: AutogradeApp) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def grade_alone(root: Path, assignment: str, student: str, stood: dict) -> Marks:
+def grade_alone(root: Path, assignment: str, student: str, stood: dict, is_known: bool) -> Marks:
     """Grade what stands in normalised/STUDENT/ASSIGNMENT, in a gradebook of its own, in a `workplace`.
 
     The course's gradebook is neither read nor written, so that any number of these can be under way; `stood` is what
-    `standing` says of it. The executed notebook is left for `take_over`.
+    `standing` says of it, and `is_known` whether it has this student, without whom a course may refuse to grade
+    (`c.Autograde.create_student`). The executed notebook is left for `take_over`.
     """
     course = open_course(root)
     own = root / GRADING / f"{student}.db"
@@ -84,6 +85,8 @@ def grade_alone(root: Path, assignment: str, student: str, stood: dict) -> Marks
     course.coursedir.db_url = f"sqlite:///{own}"
     course.coursedir.submitted_directory, course.coursedir.autograded_directory = NORMALISED, GRADING
     with gradebook_of(course) as gradebook:
+        if is_known:
+            gradebook.update_or_create_student(student)
         if stood:
             enter(gradebook, assignment, student, stood)
     why = _grade(course, assignment, student)

@@ -80,6 +80,7 @@ class Gradings:
         try:
             with gradebook_of(self.batch.course) as gradebook:
                 stood = standing(gradebook, self.batch.assignment, student)
+                is_known = any(each.id == student for each in gradebook.students)
             if not stood:
                 entry.marked = ""  # what it says of marks was true of a gradebook that had this student
             target = self.batch.root / NORMALISED / student / self.batch.assignment
@@ -87,7 +88,7 @@ class Gradings:
             if stood and entry.work == found.work and entry.tests == self.batch.tests and not self.force:
                 self._date(student, found.time)
                 return []
-            arguments = self.batch.root, self.batch.assignment, student, stood
+            arguments = self.batch.root, self.batch.assignment, student, stood, is_known
             work = Apart(grading_limit(self.batch.course), grade_alone, *arguments)
             return [Job(student, entry, found, stood, work, time.monotonic())]
         except Exception as error:  # whatever it is, the next student is graded
