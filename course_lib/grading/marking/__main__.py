@@ -20,10 +20,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--settle", nargs="+", metavar="STUDENT", default=[], help="let the marks of these stand: you have looked"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="works that are graded at a time; one for each core")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="works graded at a time; one if not given")
     parser.add_argument("--force", action="store_true", help="grade everybody again, not only what changed")
     chosen = parser.parse_args(arguments)
-    if chosen.jobs is not None and chosen.jobs < 1:
+    if chosen.jobs < 1:
         parser.error(f"--jobs should be 1 or more, got {chosen.jobs}")
     try:
         with only_run(chosen.course), ending_in_order():
