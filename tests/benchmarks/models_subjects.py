@@ -1,6 +1,7 @@
 """What is timed of GPT, T5, ViT and Whisper, in PyTorch: our models and those of `transformers`; see torch_subjects.py.
 
-The peer opens the folder that ours wrote, so that both have the same weights.
+The peer opens the folder that ours wrote, so that both have the same weights. A job may name a `device`, and `autocast`
+to have it compute in bfloat16.
 """
 
 import tempfile
@@ -49,7 +50,7 @@ def peer_model(job):
     problem = model_problem(job)
     with tempfile.TemporaryDirectory() as folder:
         _built(job, problem).save_pretrained(folder)
-        model = getattr(transformers, CLASSES[job["model"]][1]).from_pretrained(folder)
+        model = getattr(transformers, CLASSES[job["model"]][1]).from_pretrained(folder).to(_device(job))
 
     def logits(first, *more):
         if job["model"] == "vit":
@@ -60,27 +61,36 @@ def peer_model(job):
 
     def generate(source):
         settings = {"max_new_tokens": job["T"], "min_new_tokens": job["T"], "do_sample": False, "pad_token_id": 0}
-        source = torch.from_numpy(source)
+        source = torch.from_numpy(source).to(model.device)
         if job["model"] == "whisper":  # the search of all models; Whisper's own writes down times besides
-            settings |= {"decoder_input_ids": torch.full((len(source), 1), problem["config"].start_id)}
+            first = torch.full((len(source), 1), problem["config"].start_id, device=model.device)
+            settings |= {"decoder_input_ids": first}
         else:
             settings |= {"attention_mask": torch.ones_like(source)}
-        return transformers.GenerationMixin.generate(model, source, **settings)[:, -job["T"] :]
+        return transformers.GenerationMixin.generate(model, source, **settings)[:, -job["T"] :].cpu()
 
     return _model(job, problem, model, logits, generate)
 
 
 def _built(job, problem):
     torch.manual_seed(0)
-    return CLASSES[job["model"]][0](problem["config"], attention=ours.fused_attention)
+    return CLASSES[job["model"]][0](problem["config"], attention=ours.fused_attention).to(_device(job))
+
+
+def _device(job):
+    return job.get("device", "cpu")
 
 
 def _model(job, problem, model, logits, generate):
-    inputs, labels = [torch.from_numpy(x) for x in problem["inputs"]], torch.from_numpy(problem["labels"])
+    *inputs, labels = [torch.from_numpy(x).to(_device(job)) for x in (*problem["inputs"], problem["labels"])]
     optimizer = torch.optim.AdamW(model.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=True)
 
+    def mixed():
+        return torch.autocast(_device(job), torch.bfloat16, enabled=job.get("autocast", False))
+
     def loss():
-        return F.cross_entropy(logits(*inputs).flatten(0, -2), labels.flatten())
+        with mixed():
+            return F.cross_entropy(logits(*inputs).flatten(0, -2), labels.flatten())
 
     def call():
         if job["task"] == "train":
@@ -91,20 +101,20 @@ def _model(job, problem, model, logits, generate):
             optimizer.step()
             return value
         model.eval()
-        with torch.inference_mode():
+        with torch.inference_mode(), mixed():
             return generate(problem["inputs"][0]) if job["task"] == "generate" else logits(*inputs)
 
     def outputs():
         if job["task"] == "generate":
             return {"tokens": np.asarray(call())}
         if job["task"] == "forward":
-            return {"logits": call().numpy()}
+            return {"logits": call().float().cpu().numpy()}
         model.eval()  # without dropout
         model.zero_grad()
         value = loss()
         value.backward()
         norms = [p.grad.norm() for p in model.parameters() if p.grad is not None]
         model.zero_grad()
-        return {"loss": value.detach().numpy(), "norm of the gradient": torch.stack(norms).norm().numpy()}
+        return {"loss": value.detach().cpu().numpy(), "norm of the gradient": torch.stack(norms).norm().cpu().numpy()}
 
     return call, outputs
