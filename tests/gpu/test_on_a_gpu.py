@@ -35,6 +35,15 @@ CLASSES = {
     "decision": lib.DecisionTransformer,
     "whisper": lib.Whisper,
 }
+
+
+@pytest.fixture(autouse=True)
+def whole_float32():
+    """Convolutions and recurrences take a shorter float32 (TF32) on a GPU otherwise."""
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield
+
+
 CASES = pytest.mark.parametrize("case", cases(2), ids=repr)
 
 
