@@ -28,6 +28,7 @@ from notebooks.experiments import (
     in_context,
     long_inputs,
     long_reviews,
+    on_a_gpu,
     parts,
     positions,
     pretrain_bert,
@@ -870,3 +871,19 @@ def test_hidden_patches_have_the_colour_of_the_scene_and_the_highest_are_hidden(
     found = vision_maps.hidden(images, chosen, 4)
     np.testing.assert_array_equal(found[0, :, :4], images[0, :, :4])
     np.testing.assert_allclose(found[0, :, 4:], np.broadcast_to(images[0].mean((1, 2))[:, None, None], (3, 4, 8)))
+
+
+@pytest.mark.parametrize("name", ["fused", "by blocks", "masked", "linear"])
+def test_attention_as_a_gpu_would_be_measured(name, monkeypatch):
+    """On the processor: what is measured there has one figure for each length, and an error where it is exact."""
+    monkeypatch.setattr(on_a_gpu, "SECONDS", 0.0)
+    found = on_a_gpu.attention_run(on_a_gpu.Run("attention", name), "cpu", (8, 24), 2, 4)
+    assert found["lengths"] == [8, 24] and min(found["milliseconds"]) > 0
+    exact = name in on_a_gpu.EXACT
+    assert all((error is not None and error < 1e-5) == exact for error in found["error"])
+
+
+def test_without_a_gpu_nothing_is_recorded_as_of_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(RuntimeError, match="no CUDA GPU is here"):
+        on_a_gpu.measure(on_a_gpu.RUNS["products copy bfloat16"], Record(tmp_path / "record.json"))
