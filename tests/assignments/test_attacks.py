@@ -1,9 +1,10 @@
 """Every file of `variants/attacks/` is handed in, to nbgrader itself: it earns what it deserves, and harms nobody.
 
 An attack is code that stands in the cell of `softmax`, the other answers being as they were released. Its docstring
-says what it tries, has a line `class: files` with one of `CLASSES`, and may have lines of the form `earns: test-softmax 1` (more than nothing), `cell: attention` (where
-it stands), `others: solved` (the other answers are right), `loses: test-attention 5` (then). `COURSE` is the path of
-the course, `HOME` that of the instructor, `PORT` a server on this machine.
+says what it tries, has a line `class: files` with one of `CLASSES`, and may have lines of the form `earns: test-softmax
+1` (more than nothing), `cell: attention` (where it stands), `others: solved` (the other answers are right), `loses:
+test-attention 5` (then). `COURSE` is the path of the course, `HOME` that of the instructor, `PORT` a server on this
+machine.
 """
 
 import contextlib

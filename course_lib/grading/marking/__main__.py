@@ -36,10 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--dry-run changes nothing: leave out --moodle, --canvas and --settle")
     try:
         if chosen.dry_run:
-            with ending_in_order():
-                trials = dry_run(chosen.course, chosen.assignment, chosen.zip, chosen.jobs)
-            print(told(trials))
-            return int(any(trial.differences for trial in trials))
+            return _tried(chosen)
         with only_run(chosen.course), ending_in_order():
             batch = Batch(chosen.course, chosen.assignment)
             batch.check(chosen.moodle, chosen.canvas)
@@ -56,6 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     return int(any(entry.needs_attention for entry in batch.entries.values()))
+
+
+def _tried(chosen: argparse.Namespace) -> int:
+    with ending_in_order():
+        trials = dry_run(chosen.course, chosen.assignment, chosen.zip, chosen.jobs)
+    print(told(trials))
+    return int(any(trial.differences for trial in trials))
 
 
 if __name__ == "__main__":

@@ -67,13 +67,12 @@ class SandboxProvisioner(LocalProvisioner):
         self._told, self._tell = os.pipe()
         # Not the file that Jupyter has: in that, after a restart, the place of the sockets is that of the last kernel.
         known = json.dumps({**self.parent.get_connection_info(), "key": self.parent.session.key.decode()}, default=str)
-        self._known, refused = _holding(known.encode()), filter_of()
-        self._refused = _holding(refused)
+        self._known, self._refused = _holding(known.encode()), _holding(filter_of())
         kwargs["cmd"] = [
             program, *ISOLATED, "--info-fd", str(self._tell), "--clearenv", *self._environment(kwargs.get("env") or {}),
             *arguments(Path(kwargs.get("cwd") or os.getcwd()), self.scratch, self.packages, self.hidden),
-            *(("--seccomp", str(self._refused)) if refused else ()),
-            "--ro-bind-data", str(self._known), CONNECTION, "--", *QUIET, *self._limits_of_each(), *command,
+            *self._refusal(), "--ro-bind-data", str(self._known), CONNECTION,
+            "--", *QUIET, *self._limits_of_each(), *command,
         ]  # fmt: skip
         return kwargs
 
@@ -120,6 +119,10 @@ class SandboxProvisioner(LocalProvisioner):
         """What one process may have; of processes it counts threads as well."""
         limits = {"data": self.memory, "nproc": 4 * self.processes, "fsize": self.scratch, "core": 0, "nofile": 1024}
         return ["prlimit", *(f"--{name}={limit}" for name, limit in limits.items()), "--"]
+
+    def _refusal(self) -> list[str]:
+        """The filter of the system's calls, where there is one for this machine."""
+        return ["--seccomp", str(self._refused)] if filter_of() else []
 
     def _environment(self, given: dict[str, str]) -> list[str]:
         kept = {name: given[name] for name in PASSED if name in given}

@@ -1,6 +1,7 @@
 """Forked children keep the kernel's sockets, and answer in its place.
 
 class: outliving
+earns: test-softmax 1
 """
 
 import os
@@ -14,7 +15,5 @@ for _ in range(5):
 
 
 def softmax(x):
-    if os.fork() == 0:
-        return np.full(x.shape, 1 / x.shape[-1])  # the child goes on as the kernel
-    time.sleep(0.1)
-    return x * 0
+    os.fork()  # the child goes on as the kernel
+    return np.zeros(x.shape)
