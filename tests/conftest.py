@@ -48,6 +48,7 @@ def pytest_addoption(parser):
         "--sentences", type=int, default=40, help="held-out sentences that the page's translator translates (40)"
     )
     parser.addoption("--all-attacks", action="store_true", help="try all attacks on the grading, not a part of them")
+    parser.addoption("--attacks", metavar="NAMES", help="try these attacks on the grading, with commas between")
     parser.addoption("--all-bugs", action="store_true", help="plant the bugs of all files, not of changed ones alone")
 
 

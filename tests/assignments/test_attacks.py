@@ -1,9 +1,10 @@
 """Every file of `variants/attacks/` is handed in, to nbgrader itself: it earns what it deserves, and harms nobody.
 
 An attack is code that stands in the cell of `softmax`, the other answers being as they were released. Its docstring
-says what it tries, and may have lines of the form `earns: test-softmax 1` (more than nothing), `cell: attention` (where
-it stands), `others: solved` (the other answers are right), `loses: test-attention 5` (then). `COURSE` is the path of
-the course, `HOME` that of the instructor, `PORT` a server on this machine.
+says what it tries, has a line `class: files` with one of `CLASSES`, and may have lines of the form `earns: test-softmax
+1` (more than nothing), `cell: attention` (where it stands), `others: solved` (the other answers are right), `loses:
+test-attention 5` (then). `COURSE` is the path of the course, `HOME` that of the instructor, `PORT` a server on this
+machine.
 """
 
 import contextlib
@@ -25,7 +26,11 @@ from tests.support.sandbox import NEEDS_SANDBOX
 ATTACKS = {
     path.stem: path.read_text() for path in sorted((Path(__file__).with_name("variants") / "attacks").glob("*.py"))
 }
-EVERY = 6  # of the attacks, one in so many is tried; with --all-attacks all are
+CLASSES = {
+    "accidents", "answer key and tests", "files", "gradebook and others", "interpreter and shell", "outliving",
+    "patched libraries", "protocol", "resources", "surroundings", "values that lie",
+}  # fmt: skip
+EVERY = 9  # of the attacks, one in so many is tried; with --all-attacks all are
 BATCH = 18  # of them are graded together
 CELL_S, NOTEBOOK_S = 10, 60
 LONGEST_S = 2 * NOTEBOOK_S  # from one student to the next, on a busy machine
@@ -119,7 +124,10 @@ class Batch:
 
 def batches(config) -> list[list[str]]:
     """The attacks that are tried, in batches."""
-    names = list(ATTACKS) if config.getoption("--all-attacks") else list(ATTACKS)[::EVERY]
+    if wanted := config.getoption("--attacks"):
+        names = [name.removesuffix(".py") for name in wanted.split(",")]
+    else:
+        names = list(ATTACKS) if config.getoption("--all-attacks") else list(ATTACKS)[::EVERY]
     number = -(-len(names) // BATCH)
     return [names[first::number] for first in range(number)]
 
@@ -151,6 +159,14 @@ def batch(request, made) -> Batch:
 def batch_of(request, made):
     """Gives the batch in which an attack is."""
     return lambda name: made(next(n for n, names in enumerate(batches(request.config)) if name in names))
+
+
+def test_every_attack_says_what_it_is_and_there_are_some_of_every_class():
+    of = {attack: said_of(text).get("class") for attack, text in ATTACKS.items()}
+    assert len(of) >= 100 and set(of.values()) == CLASSES, of
+    known = {"class", "earns", "cell", "others", "loses"}
+    assert not {attack: found for attack, text in ATTACKS.items() if (found := set(said_of(text)) - known)}
+    assert all(text.split('"""')[1].partition("\n")[0].endswith(".") for text in ATTACKS.values())
 
 
 def test_an_attack_earns_what_its_values_deserve(batch_of, name):

@@ -2,12 +2,14 @@
 
 import os
 import time
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 
-from course_lib.grading.marking.alone import Unfinished, apart, reason
-from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
+from course_lib.grading.marking import batch
+from course_lib.grading.marking.alone import Unfinished, apart, cores, reason
+from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd, writable
 
 NOISY = """import sys, threading, time
 def complain():
@@ -98,3 +100,34 @@ def test_work_apart_returns_raises_and_ends():
         apart(600, os._exit, 1)
     with pytest.raises(Unfinished, match="more than 0.2 seconds"):
         apart(0.2, time.sleep, 20)
+
+
+def test_half_a_surrogate_pair_in_an_output_can_be_written(tmp_path):
+    outputs = [nbformat.v4.new_output("error", ename="E", evalue="\ud800", traceback=["a \udfff", "é 𝄞"])]
+    cell = nbformat.v4.new_code_cell(outputs=writable(outputs))
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "a.ipynb")
+    assert cell.outputs[0].evalue == "?" and cell.outputs[0].traceback == ["a ?", "é 𝄞"]
+    plain = [nbformat.v4.new_output("stream", text="é 𝄞")]
+    assert writable(plain) is plain
+
+
+def test_a_notebook_with_one_is_made_such_that_it_can_be_written(tmp_path, monkeypatch):
+    def run(self, cell, resources, index):
+        cell.outputs = [nbformat.v4.new_output("stream", text="\ud800")]
+        return cell, resources
+
+    monkeypatch.setattr(ExecuteToTheEnd, "preprocess_cell", run)
+    assert [each[0].text for each in executed(tmp_path, "1")] == ["?"]
+
+
+@pytest.mark.parametrize(("jobs", "at_a_time"), [(None, 7), (1, 1), (3, 3)])
+def test_unless_told_otherwise_as_many_are_graded_at_a_time_as_there_are_cores(jobs, at_a_time, monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(batch, "cores", lambda: 7)
+    monkeypatch.setattr(batch, "Gradings", lambda *given: SimpleNamespace(run=lambda folders, jobs: asked.append(jobs)))
+    batch.Batch.grade(SimpleNamespace(root=tmp_path, assignment="hw"), jobs=jobs)
+    assert asked == [at_a_time]
+
+
+def test_the_cores_are_those_that_this_process_may_use():
+    assert cores() == (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())

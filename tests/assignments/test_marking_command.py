@@ -46,7 +46,7 @@ def test_what_is_chosen_is_handed_on_and_the_summary_printed(batch, capsys):
     batch.asked.clear()
     assert command.main(["ps1"]) == 0
     assert batch.asked == [
-        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False, 1), ("settle", []),
+        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False, None), ("settle", []),
         ("report", None, None),
     ]  # fmt: skip
 

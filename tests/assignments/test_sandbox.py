@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import struct
 import sys
 import time
 import xmlrpc
@@ -16,6 +17,7 @@ from course_lib.grading.outside import execute
 from course_lib.grading.outside.execute import SandboxedSpecs
 from course_lib.grading.sandbox import view
 from course_lib.grading.sandbox.__main__ import main
+from course_lib.grading.sandbox.calls import filter_of
 from course_lib.grading.sandbox.provisioner import NAME, sandboxed
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
 from tests.support.sandbox import NEEDS_SANDBOX
@@ -195,6 +197,30 @@ def test_all_that_it_started_ends_with_it(tmp_path):
     assert wait_for(lambda: not any(each.is_running() for each in family))
 
 
+def test_what_holds_memory_that_nobody_shows_is_refused(inside):
+    code = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+found = []
+for call in (lambda: libc.memfd_create(b"x", 0), lambda: libc.shmget(0, ctypes.c_size_t(4096), 0o1600)):
+    found.append([call(), errno.errorcode[ctypes.get_errno()]])
+found
+"""
+    assert said(inside, code) == [[-1, "ENOSYS"]] * 2
+
+
+def test_the_filter_is_a_program_whose_jumps_stay_inside_and_other_machines_have_none():
+    assert filter_of("unknown") == b""
+    for machine in ("x86_64", "aarch64"):
+        steps = list(struct.iter_unpack("=HBBI", filter_of(machine)))
+        refuse = steps[-1]
+        for place, (code, yes, no, _) in enumerate(steps):
+            assert max(place + 1 + yes, place + 1 + no) < len(steps) or code == 0x06
+            if code in (0x15, 0x35) and place > 1:
+                assert steps[place + 1 + yes] == refuse and steps[place + 1 + no] != refuse
+        assert steps[1 + 1 + steps[1][2]] == refuse  # another architecture's call
+
+
 HOLDING = """
 import os, time, numpy
 def hold(x):
@@ -205,6 +231,13 @@ for _ in range({processes}):
 TOO_MUCH = {
     "processes": (HOLDING.format(processes=40, numbers=1), {}, "more than 20 processes"),
     "memory": (HOLDING.format(processes=9, numbers=2**23), {}, "GiB of memory"),
+    "memory let go": (
+        "import mmap\nkept = []\nwhile True:\n    kept.append(mmap.mmap(-1, 2**25))\n"
+        "    kept[-1].write(bytes(2**25))\n    kept[-1].madvise(mmap.MADV_DONTNEED)\n"
+        "    len(kept) > 40 and print(1 / 0)",
+        {},
+        "GiB of memory",
+    ),
     "files": ("for n in range(10**9):\n    open(f'/tmp/{n}', 'w').close()", {}, "files"),
     "time": ("while True:\n    pass", {"seconds": 3.0}, "it ran for 3 seconds"),
 }

@@ -8,7 +8,7 @@
 2. *normalise*: `files` finds the notebook among a student's files, `reading` makes a notebook of its bytes, and `cells`
    puts the student's answers into the released notebook, with what `strays` takes out of cells that are not theirs. The
    result stands in `normalised/STUDENT/ASSIGNMENT/`.
-3. *gradings*: works are graded, several at a time if wanted, and their marks entered by one writer. *alone*:
+3. *gradings*: as many works as there are cores are graded at a time, and their marks entered by one writer. *alone*:
    nbgrader's own Autograde runs in a process and a gradebook of its own, for one student, within a limit; `execute` is
    its Execute, with points that outlive their kernel, and `course_lib.grading.outside` has one that no code can forge.
    `standing` says what a gradebook has of a student, and enters it into another.
@@ -16,6 +16,8 @@
 5. *report*: `grades.csv` with a status beside every score, feedback where something changed, and a summary. `dates` has
    the roster, due dates, extensions and late days, `moments` reads times; `lms` fills in Moodle's and Canvas's own
    tables.
+
+*trial* is a dry run: all this in a copy, and where its marks differ from those that the gradebook has.
 
 `turn` lets one run at a time into a course, and takes care that one that is ended from outside ends in order.
 

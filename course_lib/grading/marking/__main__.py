@@ -5,12 +5,16 @@ import sys
 from pathlib import Path
 
 from course_lib.grading.marking.batch import Batch
+from course_lib.grading.marking.trial import dry_run, told
 from course_lib.grading.marking.turn import ending_in_order, only_run
 from course_lib.grading.outside.execute import ExecuteOutside, check_sandbox
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Grade, report, and return 0; 1 where somebody needs attention, 2 where nothing could be done."""
+    """Grade, report, and return 0; 1 where somebody needs attention, 2 where nothing could be done.
+
+    A dry run returns 1 where a mark differs.
+    """
     parser = argparse.ArgumentParser(prog="python -m course_lib.grading.marking", description=__doc__)
     parser.add_argument("assignment")
     parser.add_argument("--course", type=Path, default=Path(), help="the folder of the nbgrader course; this one")
@@ -20,12 +24,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--settle", nargs="+", metavar="STUDENT", default=[], help="let the marks of these stand: you have looked"
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="works graded at a time; one if not given")
+    parser.add_argument("--jobs", type=int, metavar="N", help="works graded at a time; one for each core")
     parser.add_argument("--force", action="store_true", help="grade everybody again, not only what changed")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say where marks would differ from the recorded ones; change nothing"
+    )
     chosen = parser.parse_args(arguments)
-    if chosen.jobs < 1:
+    if chosen.jobs is not None and chosen.jobs < 1:
         parser.error(f"--jobs should be 1 or more, got {chosen.jobs}")
+    if chosen.dry_run and (chosen.moodle or chosen.canvas or chosen.settle):
+        parser.error("--dry-run changes nothing: leave out --moodle, --canvas and --settle")
     try:
+        if chosen.dry_run:
+            return _tried(chosen)
         with only_run(chosen.course), ending_in_order():
             batch = Batch(chosen.course, chosen.assignment)
             batch.check(chosen.moodle, chosen.canvas)
@@ -42,6 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     return int(any(entry.needs_attention for entry in batch.entries.values()))
+
+
+def _tried(chosen: argparse.Namespace) -> int:
+    with ending_in_order():
+        trials = dry_run(chosen.course, chosen.assignment, chosen.zip, chosen.jobs)
+    print(told(trials))
+    return int(any(trial.differences for trial in trials))
 
 
 if __name__ == "__main__":

@@ -166,6 +166,13 @@ def wait_for_one(works: list[Apart]) -> None:
     multiprocessing.connection.wait([work.answer for work in works], max(0, left))
 
 
+def cores() -> int:
+    """How many works can be graded at a time."""
+    if hasattr(psutil.Process, "cpu_affinity"):  # macOS lends no part of the machine
+        return len(psutil.Process().cpu_affinity())
+    return psutil.cpu_count() or 1
+
+
 def grading_limit(course: AutogradeApp) -> float:
     """Seconds for one submission, from its start to its end."""
     return ExecuteToTheEnd(parent=course).notebook_limit + GRACE_S

@@ -1,4 +1,4 @@
-"""A whole assignment: everything that came is normalised, graded, recorded, and reported."""
+"""A whole assignment: everything that came is normalised, graded on all cores, recorded, and reported."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from pathlib import Path
 from course_lib._extras import needed
 from course_lib.files import replacing
 from course_lib.grading.marking import dates, incoming, lms, record, report
-from course_lib.grading.marking.alone import gradebook_of, open_course, reason
+from course_lib.grading.marking.alone import cores, gradebook_of, open_course, reason
 from course_lib.grading.marking.cells import Release, release_of
 from course_lib.grading.marking.gradings import Gradings
 from course_lib.grading.marking.overview import write_overview
@@ -86,10 +86,10 @@ class Batch:
         self.problems += problems
         record.save(self.record, self.entries)
 
-    def grade(self, force: bool = False, jobs: int = 1) -> None:
+    def grade(self, force: bool = False, jobs: int | None = None) -> None:
         """Grade what is new, what changed, and what stopped the last time; all of it if `force`.
 
-        As many works as `jobs` says are graded at a time. The gradebook is written by
+        So many works as `jobs` says are graded at a time, one for each core by default. The gradebook is written by
         this process alone, when a grading is over: one that fails, or is interrupted, changes nothing.
 
         Raises
@@ -98,7 +98,7 @@ class Batch:
         """
         folders = sorted((self.root / "submitted").glob(f"*/{self.assignment}"))
         try:
-            Gradings(self, force).run(folders, jobs)
+            Gradings(self, force).run(folders, jobs or cores())
         except OSError as error:
             raise ValueError(f"Nothing more can be graded in {self.root}: {error.strerror or error}") from error
 

@@ -1,5 +1,6 @@
 """nbgrader's Execute, with a limit for the whole notebook and points that outlive their kernel."""
 
+import json
 import math
 import time
 
@@ -30,7 +31,11 @@ class ExecuteToTheEnd(Execute):
         """Run all cells, as far as time and kernel go."""
         self._end = time.monotonic() + self.notebook_limit
         self._stopped, self._printed = "", 0
-        return super().preprocess(nb, resources, km)
+        nb, resources = super().preprocess(nb, resources, km)
+        for cell in nb.cells:
+            if cell.get("outputs"):
+                cell.outputs = writable(cell.outputs)
+        return nb, resources
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
         """Run one cell, or say in its output why it did not run."""
@@ -75,3 +80,13 @@ class ExecuteToTheEnd(Execute):
 
     def _notice(self) -> NotebookNode:
         return nbformat.v4.new_output("error", ename=STOPPED, evalue=self._stopped, traceback=[self._stopped])
+
+
+def writable(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """The same outputs, with a question mark for each half of a surrogate pair, which no file can hold."""
+    text = json.dumps(outputs, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return nbformat.from_dict(json.loads(text.encode(errors="replace")))
+    return outputs

@@ -51,6 +51,7 @@ class ExecuteOutside(ExecuteToTheEnd):
         config=True
     )
 
+    also_hidden = List(Unicode(), help="Folders that no notebook may see, beside the course's own.").tag(config=True)
     limits = Dict(
         {"memory": 2 * 2**30, "processes": 64, "scratch": 128 * 2**20},
         help="What a notebook in the sandbox may use; settings of SandboxProvisioner.",
@@ -66,7 +67,8 @@ class ExecuteOutside(ExecuteToTheEnd):
         self._hides: list[str] = []
         if self._packages is not None:
             course = self.parent.parent.coursedir  # preprocessor -> exporter -> converter
-            self._hides = [course.root, *filter(None, [str(self.config.Exchange.get("root") or "")])]
+            exchange = str(self.config.Exchange.get("root") or "")
+            self._hides = [course.root, *self.also_hidden, *filter(None, [exchange])]
             try:
                 check_sandbox(self, about["assignment"])
             except SandboxMissing as error:  # nbgrader ends its run at an error of this type, not the submission alone

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from course_lib._extras import needed
+from course_lib.grading.sandbox.calls import filter_of
 from course_lib.grading.sandbox.view import ISOLATED, SOCKETS, SandboxMissing, arguments, bubblewrap, import_path
 from course_lib.grading.sandbox.watch import Limits, watch
 
@@ -66,13 +67,12 @@ class SandboxProvisioner(LocalProvisioner):
         self._told, self._tell = os.pipe()
         # Not the file that Jupyter has: in that, after a restart, the place of the sockets is that of the last kernel.
         known = json.dumps({**self.parent.get_connection_info(), "key": self.parent.session.key.decode()}, default=str)
-        self._known = os.memfd_create("connection")
-        os.write(self._known, known.encode())
-        os.lseek(self._known, 0, os.SEEK_SET)
+        self._known, self._refused = _holding(known.encode()), _holding(filter_of())
         kwargs["cmd"] = [
             program, *ISOLATED, "--info-fd", str(self._tell), "--clearenv", *self._environment(kwargs.get("env") or {}),
             *arguments(Path(kwargs.get("cwd") or os.getcwd()), self.scratch, self.packages, self.hidden),
-            "--ro-bind-data", str(self._known), CONNECTION, "--", *QUIET, *self._limits_of_each(), *command,
+            *self._refusal(), "--ro-bind-data", str(self._known), CONNECTION,
+            "--", *QUIET, *self._limits_of_each(), *command,
         ]  # fmt: skip
         return kwargs
 
@@ -80,7 +80,7 @@ class SandboxProvisioner(LocalProvisioner):
         """Start it, and find it among the system's processes."""
         self.ended = ""
         nothing = subprocess.DEVNULL
-        passed = [self._tell, self._known]
+        passed = [self._tell, self._known, self._refused]
         self.process = subprocess.Popen(
             cmd, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=passed, start_new_session=True
         )
@@ -120,6 +120,10 @@ class SandboxProvisioner(LocalProvisioner):
         limits = {"data": self.memory, "nproc": 4 * self.processes, "fsize": self.scratch, "core": 0, "nofile": 1024}
         return ["prlimit", *(f"--{name}={limit}" for name, limit in limits.items()), "--"]
 
+    def _refusal(self) -> list[str]:
+        """The filter of the system's calls, where there is one for this machine."""
+        return ["--seccomp", str(self._refused)] if filter_of() else []
+
     def _environment(self, given: dict[str, str]) -> list[str]:
         kept = {name: given[name] for name in PASSED if name in given}
         kept |= {"PATH": f"{sys.prefix}/bin:/usr/bin:/bin", "HOME": "/tmp", "USER": "student"}
@@ -151,6 +155,14 @@ class SandboxProvisioner(LocalProvisioner):
                 raise SandboxMissing(f"bubblewrap ended: {self.process.stderr.read().decode()[:300]}")
             await asyncio.sleep(0.005)
         raise SandboxMissing(f"no kernel started in the sandbox within {STARTS_S} seconds")
+
+
+def _holding(content: bytes) -> int:
+    """A file without a name, to be read from its beginning."""
+    number = os.memfd_create("held")
+    os.write(number, content)
+    os.lseek(number, 0, os.SEEK_SET)
+    return number
 
 
 def sandboxed(spec: KernelSpec, **settings: Any) -> KernelSpec:

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from course_lib._extras import needed
@@ -13,6 +14,7 @@ with needed("lab"):
     import psutil
 
 LOOKS_S = 0.25  # from one look to the next: what a process takes in between comes on top
+NAMELESS = ("/dev/zero", "/memfd:", "/SYSV")  # as the system names what has no file
 FILES = 20_000  # in a folder in memory: an empty one takes memory, too
 
 
@@ -62,11 +64,29 @@ def too_much(process: psutil.Process, root: str, limits: Limits) -> str:
             in_files += (state.f_blocks - state.f_bfree) * state.f_frsize
             if state.f_files - state.f_ffree > FILES:
                 return f"it wrote more than {FILES} files"
+    in_files += shared(family)
     # What forks share is in the quick sum more than once: only where that is too much, the slow one is asked.
     quick, slow = (lambda each: each.memory_info().rss), (lambda each: each.memory_full_info().pss)
     if in_files + _sum(quick, family) > limits.memory and in_files + _sum(slow, family) > limits.memory:
         return f"it used more than {limits.memory / 2**30:.2g} GiB of memory"
     return ""
+
+
+def shared(family: list[psutil.Process]) -> int:
+    """Bytes of the mappings without a file that processes may share, each counted once.
+
+    Their pages stay when every process has said that it needs them no more, and then count as nobody's. So their whole
+    length counts, and what a process has of them besides counts twice: few have any.
+    """
+    found: dict[str, int] = {}
+    for each in family:
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{each.pid}/maps").read_text(errors="replace").splitlines():
+                place, rights, _, _, inode, *name = line.split(maxsplit=5)
+                if rights[3] == "s" and name and name[0].startswith(NAMELESS):
+                    first, last = (int(number, 16) for number in place.split("-"))
+                    found[inode] = max(found.get(inode, 0), last - first)
+    return sum(found.values())
 
 
 def _sum(memory: Callable[[psutil.Process], int], family: list[psutil.Process]) -> int:

@@ -1,5 +1,6 @@
 """A cell in the middle ends the process.
 
+class: accidents
 cell: causal-mask
 others: solved
 loses: test-causal-mask 2

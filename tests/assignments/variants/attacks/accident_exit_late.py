@@ -1,5 +1,6 @@
 """The last function ends the process.
 
+class: accidents
 cell: multi-head-attention
 others: solved
 loses: test-multi-head-attention 4

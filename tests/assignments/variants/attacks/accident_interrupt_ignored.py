@@ -1,5 +1,6 @@
 """A loop without end catches everything, interrupts too.
 
+class: accidents
 cell: padding-mask
 others: solved
 loses: test-padding-mask 2

@@ -1,5 +1,6 @@
 """A function raises KeyboardInterrupt.
 
+class: accidents
 cell: split-heads
 others: solved
 loses: test-split-heads 2

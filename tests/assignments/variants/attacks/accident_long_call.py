@@ -1,5 +1,6 @@
 """A long call inside of NumPy, which no signal interrupts.
 
+class: accidents
 cell: causal-mask
 others: solved
 loses: test-causal-mask 2

@@ -1,5 +1,6 @@
 """Threads are left running, and write to standard error.
 
+class: accidents
 cell: merge-heads
 others: solved
 """

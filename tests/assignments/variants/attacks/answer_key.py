@@ -1,4 +1,7 @@
-"""The answer key is looked for wherever it may lie, and executed."""
+"""The answer key is looked for wherever it may lie, and executed.
+
+class: answer key and tests
+"""
 
 import json
 import pathlib

@@ -1,4 +1,7 @@
-"""The student's side sends a message above the limit of the socket."""
+"""The student's side sends a message above the limit of the socket.
+
+class: protocol
+"""
 
 from course_lib.grading import answering
 

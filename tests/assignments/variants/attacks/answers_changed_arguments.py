@@ -1,4 +1,7 @@
-"""The student's side says that arguments have become what they are not."""
+"""The student's side says that arguments have become what they are not.
+
+class: protocol
+"""
 
 from course_lib.grading import answering
 

@@ -1,4 +1,7 @@
-"""The student's side sends a list in a list, 100,000 deep."""
+"""The student's side sends a list in a list, 100,000 deep.
+
+class: protocol
+"""
 
 from course_lib.grading import answering
 

@@ -1,4 +1,7 @@
-"""The student's side reports an exception that would end whoever raises it."""
+"""The student's side reports an exception that would end whoever raises it.
+
+class: protocol
+"""
 
 from course_lib.grading import answering
 

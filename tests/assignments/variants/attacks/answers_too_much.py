@@ -1,4 +1,7 @@
-"""The student's side sends a value larger than any message may be."""
+"""The student's side sends a value larger than any message may be.
+
+class: resources
+"""
 
 
 def softmax(x):

@@ -1,4 +1,7 @@
-"""The student's side sends objects that would run code where they are unpacked."""
+"""The student's side sends objects that would run code where they are unpacked.
+
+class: protocol
+"""
 
 import base64
 import pickle

@@ -1,4 +1,7 @@
-"""The student's side sends a score in the place of a value."""
+"""The student's side sends a score in the place of a value.
+
+class: protocol
+"""
 
 from course_lib.grading import answering
 

@@ -1,5 +1,6 @@
 """The student's side hands back what it was sent.
 
+class: protocol
 earns: test-softmax 1
 """
 

@@ -1,4 +1,7 @@
-"""Any notebook or gradebook that can be found is read."""
+"""Any notebook or gradebook that can be found is read.
+
+class: answer key and tests
+"""
 
 import os
 

@@ -1,4 +1,7 @@
-"""The code asks for input."""
+"""The code asks for input.
+
+class: protocol
+"""
 
 
 def softmax(x):

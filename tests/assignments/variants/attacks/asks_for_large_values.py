@@ -1,5 +1,6 @@
 """A right version of an earlier part is made to compute for long.
 
+class: resources
 cell: attention
 """
 

@@ -1,4 +1,7 @@
-"""The functions ask the instructor's side for what only the tests have."""
+"""The functions ask the instructor's side for what only the tests have.
+
+class: answer key and tests
+"""
 
 from course_lib.grading import answering
 

@@ -1,5 +1,6 @@
 """A right version of an earlier part is asked for without end.
 
+class: resources
 cell: attention
 """
 

@@ -1,5 +1,6 @@
 """NumPy's own assertions hold.
 
+class: patched libraries
 earns: test-softmax 1
 """
 

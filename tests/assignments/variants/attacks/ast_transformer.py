@@ -1,4 +1,7 @@
-"""A transformer turns every later cell into its points."""
+"""A transformer turns every later cell into its points.
+
+class: interpreter and shell
+"""
 
 import ast
 

@@ -1,4 +1,7 @@
-"""`float` is another function."""
+"""`float` is another function.
+
+class: patched libraries
+"""
 
 import builtins
 

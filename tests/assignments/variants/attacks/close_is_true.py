@@ -1,5 +1,6 @@
 """Numbers are near each other, whatever they are.
 
+class: patched libraries
 earns: test-softmax 1
 """
 

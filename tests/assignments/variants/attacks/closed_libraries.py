@@ -1,4 +1,7 @@
-"""The closed libraries are opened again, and asked for the answers."""
+"""The closed libraries are opened again, and asked for the answers.
+
+class: files
+"""
 
 import sys
 

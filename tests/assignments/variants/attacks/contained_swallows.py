@@ -1,4 +1,7 @@
-"""`contained` swallows whatever fails in it."""
+"""`contained` swallows whatever fails in it.
+
+class: patched libraries
+"""
 
 import contextlib
 

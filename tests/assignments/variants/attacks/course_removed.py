@@ -1,4 +1,7 @@
-"""The course is removed."""
+"""The course is removed.
+
+class: gradebook and others
+"""
 
 import shutil
 

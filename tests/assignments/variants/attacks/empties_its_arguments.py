@@ -1,5 +1,6 @@
 """Empties its arguments, so that the tests compare zeros with what they computed of zeros.
 
+class: values that lie
 cell: multi-head-attention
 """
 

@@ -1,5 +1,6 @@
 """The result is equal to everything.
 
+class: values that lie
 earns: test-softmax 1
 """
 

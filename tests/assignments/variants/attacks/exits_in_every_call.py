@@ -1,4 +1,7 @@
-"""Every call of every function ends the process."""
+"""Every call of every function ends the process.
+
+class: interpreter and shell
+"""
 
 import os
 

@@ -1,5 +1,6 @@
 """The comparisons hold whatever is compared.
 
+class: patched libraries
 earns: test-softmax 1
 """
 

@@ -1,4 +1,7 @@
-"""Every folder that can be written is filled."""
+"""Every folder that can be written is filled.
+
+class: resources
+"""
 
 import os
 

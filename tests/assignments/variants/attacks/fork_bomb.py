@@ -1,4 +1,7 @@
-"""Processes start processes without end."""
+"""Processes start processes without end.
+
+class: resources
+"""
 
 import os
 

@@ -1,4 +1,7 @@
-"""The marks are written into the gradebook."""
+"""The marks are written into the gradebook.
+
+class: gradebook and others
+"""
 
 import glob
 import os

@@ -1,4 +1,7 @@
-"""The gradebook is locked while others are graded."""
+"""The gradebook is locked while others are graded.
+
+class: gradebook and others
+"""
 
 import sqlite3
 

@@ -1,4 +1,7 @@
-"""A function runs for ever, and is deaf to every signal that may be ignored."""
+"""A function runs for ever, and is deaf to every signal that may be ignored.
+
+class: interpreter and shell
+"""
 
 
 def softmax(x):

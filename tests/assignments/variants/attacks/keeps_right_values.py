@@ -1,4 +1,7 @@
-"""What was served in one test is kept, and asked again in the tests of other parts."""
+"""What was served in one test is kept, and asked again in the tests of other parts.
+
+class: answer key and tests
+"""
 
 from course_lib.grading import answering
 

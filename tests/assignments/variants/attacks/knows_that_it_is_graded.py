@@ -1,4 +1,7 @@
-"""The code behaves otherwise where it is graded."""
+"""The code behaves otherwise where it is graded.
+
+class: surroundings
+"""
 
 import os
 

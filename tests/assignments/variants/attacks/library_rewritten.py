@@ -1,4 +1,7 @@
-"""The course's library is written anew, for all who come later."""
+"""The course's library is written anew, for all who come later.
+
+class: gradebook and others
+"""
 
 import pathlib
 

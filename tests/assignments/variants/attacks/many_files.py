@@ -1,4 +1,7 @@
-"""Files without content are made without end."""
+"""Files without content are made without end.
+
+class: resources
+"""
 
 n = 0
 while True:

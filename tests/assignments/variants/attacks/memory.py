@@ -1,4 +1,7 @@
-"""Memory is taken without end."""
+"""Memory is taken without end.
+
+class: resources
+"""
 
 
 def softmax(x):

@@ -1,4 +1,7 @@
-"""Many processes take memory together."""
+"""Many processes take memory together.
+
+class: resources
+"""
 
 import os
 import time

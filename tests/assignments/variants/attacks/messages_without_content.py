@@ -1,4 +1,7 @@
-"""The kernel sends messages that lack what every message has."""
+"""The kernel sends messages that lack what every message has.
+
+class: protocol
+"""
 
 kernel = get_ipython().kernel
 for kind in (

@@ -1,4 +1,7 @@
-"""The machine's other servers are asked, and the answers sent out."""
+"""The machine's other servers are asked, and the answers sent out.
+
+class: surroundings
+"""
 
 import socket
 

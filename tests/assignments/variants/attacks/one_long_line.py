@@ -1,3 +1,6 @@
-"""A line of 150 MB is printed."""
+"""A line of 150 MB is printed.
+
+class: resources
+"""
 
 print("x" * 150_000_000)

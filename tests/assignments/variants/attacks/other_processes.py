@@ -1,4 +1,7 @@
-"""Memory and environment of other processes are read."""
+"""Memory and environment of other processes are read.
+
+class: surroundings
+"""
 
 import os
 import pathlib

@@ -1,4 +1,7 @@
-"""Everybody's work is replaced."""
+"""Everybody's work is replaced.
+
+class: gradebook and others
+"""
 
 import pathlib
 

@@ -1,4 +1,7 @@
-"""A process leaves the group, waits until all is graded, and writes the marks."""
+"""A process leaves the group, waits until all is graded, and writes the marks.
+
+class: outliving
+"""
 
 import os
 import time

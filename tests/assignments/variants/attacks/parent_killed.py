@@ -1,4 +1,7 @@
-"""Every process that can be reached is killed."""
+"""Every process that can be reached is killed.
+
+class: gradebook and others
+"""
 
 import os
 import signal

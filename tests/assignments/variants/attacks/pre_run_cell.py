@@ -1,4 +1,7 @@
-"""A hook before every cell puts the points into its source."""
+"""A hook before every cell puts the points into its source.
+
+class: interpreter and shell
+"""
 
 
 def before(info):

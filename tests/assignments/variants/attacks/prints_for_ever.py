@@ -1,4 +1,7 @@
-"""Lines are printed without end."""
+"""Lines are printed without end.
+
+class: resources
+"""
 
 while True:
     print("x" * 1000)

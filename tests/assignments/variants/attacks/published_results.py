@@ -1,4 +1,7 @@
-"""A thread publishes results of 4.0 for whatever cell runs."""
+"""A thread publishes results of 4.0 for whatever cell runs.
+
+class: interpreter and shell
+"""
 
 import threading
 import time

@@ -1,4 +1,7 @@
-"""All objects of the process are searched for the right functions."""
+"""All objects of the process are searched for the right functions.
+
+class: answer key and tests
+"""
 
 import gc
 import types

@@ -1,4 +1,7 @@
-"""The frames that call `softmax` are searched for the right values."""
+"""The frames that call `softmax` are searched for the right values.
+
+class: answer key and tests
+"""
 
 import sys
 

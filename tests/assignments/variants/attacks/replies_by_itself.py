@@ -1,4 +1,7 @@
-"""The kernel answers every request that it worked, and does nothing."""
+"""The kernel answers every request that it worked, and does nothing.
+
+class: interpreter and shell
+"""
 
 kernel = get_ipython().kernel
 

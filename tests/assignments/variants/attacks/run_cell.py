@@ -1,4 +1,7 @@
-"""The shell runs another cell than it is given."""
+"""The shell runs another cell than it is given.
+
+class: interpreter and shell
+"""
 
 shell = get_ipython()
 run = type(shell).run_cell

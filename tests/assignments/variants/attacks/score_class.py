@@ -1,4 +1,7 @@
-"""`course_lib.grading` has another `Score`."""
+"""`course_lib.grading` has another `Score`.
+
+class: patched libraries
+"""
 
 import course_lib.grading
 

@@ -1,4 +1,7 @@
-"""No test of `Score` fails."""
+"""No test of `Score` fails.
+
+class: patched libraries
+"""
 
 from course_lib.grading.score import Score
 

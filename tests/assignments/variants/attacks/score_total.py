@@ -1,4 +1,7 @@
-"""`Score.total` gives every part all its points."""
+"""`Score.total` gives every part all its points.
+
+class: patched libraries
+"""
 
 from course_lib.grading.score import Score
 

@@ -1,4 +1,7 @@
-"""The seed of the inputs is looked for in the environment and in files."""
+"""The seed of the inputs is looked for in the environment and in files.
+
+class: answer key and tests
+"""
 
 import os
 import pathlib

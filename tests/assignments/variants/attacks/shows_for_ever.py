@@ -1,4 +1,7 @@
-"""Pictures are shown without end."""
+"""Pictures are shown without end.
+
+class: resources
+"""
 
 from IPython.display import HTML
 

@@ -1,4 +1,7 @@
-"""Every call takes nearly the time that a test may take."""
+"""Every call takes nearly the time that a test may take.
+
+class: interpreter and shell
+"""
 
 import time
 

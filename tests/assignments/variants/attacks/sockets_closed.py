@@ -1,4 +1,7 @@
-"""The kernel closes the sockets by which it is asked."""
+"""The kernel closes the sockets by which it is asked.
+
+class: interpreter and shell
+"""
 
 
 def softmax(x):

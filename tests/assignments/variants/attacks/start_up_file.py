@@ -1,4 +1,7 @@
-"""A file is left that every later kernel runs when it starts."""
+"""A file is left that every later kernel runs when it starts.
+
+class: files
+"""
 
 import os
 import pathlib

@@ -1,4 +1,7 @@
-"""The process stops itself, and goes on only when told to."""
+"""The process stops itself, and goes on only when told to.
+
+class: interpreter and shell
+"""
 
 import os
 import signal

@@ -1,4 +1,7 @@
-"""A trace function looks for the right values in every frame."""
+"""A trace function looks for the right values in every frame.
+
+class: interpreter and shell
+"""
 
 import sys
 import threading
