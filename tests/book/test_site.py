@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.site_checker import inspect_links, inspect_page, open_window, pages_of, serve, telling_pages
+from tests.support.site_checker import (
+    FOLLOW,
+    inspect_links,
+    inspect_page,
+    open_window,
+    pages_of,
+    serve,
+    telling_pages,
+    weight_of,
+)
 
 ROOT = Path(__file__).parents[2]
 URL, REPOSITORY = "https://example.org/course", "https://github.com/someone/course"
@@ -83,6 +92,7 @@ def findings(visited):
         ("fold", "folded content has a label"),
         ("tabs", "one tab of each set is open"),
         ("heading", "one title"),
+        ("weight", "no page is heavy before it is touched"),
     ],
 )
 def test_every_page(findings, kind, promise):
@@ -164,7 +174,6 @@ def test_the_book_opens_without_a_server(site, browser):
 
 
 LONG, HEAVY = "notebooks/24-the-transformer.html", "notebooks/26-training-a-translator.html"
-LECTURE = 2_200_000  # bytes of a lecture's page, uncompressed, when nobody has scrolled or touched a figure
 
 
 def test_the_contents_follow_the_reader(page):
@@ -202,14 +211,29 @@ def test_every_icon_is_drawn_by_a_small_script(site, page):
         assert page.locator("svg.svg-inline--fa:not(:has(path))").count() == 0
 
 
-@pytest.mark.parametrize(("name", "most"), [("book/index.html", 1_500_000), (LONG, LECTURE), (HEAVY, LECTURE)])
-def test_a_page_is_light_before_the_first_touch(site, page, address, name, most):
+@pytest.mark.parametrize(("name", "most"), [("book/index.html", 700_000), (LONG, 1_800_000), (HEAVY, 1_800_000)])
+def test_a_page_is_light_before_the_first_touch(site, page, name, most):
     page.goto(name)
     page.wait_for_load_state("networkidle")
-    asked = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
-    files = {site / url.removeprefix(address).partition("?")[0] for url in asked if url.startswith(address)}
-    total = sum(path.stat().st_size for path in {site / name, *files})
+    total = weight_of(page)
     assert 200_000 < total < most, f"{total / 1e6:.2f} MB before the first touch, uncompressed"
+
+
+def test_plain_words_of_code_have_the_colour_of_all_code(site, page):
+    assert '<span class="n">' not in (site / LONG).read_text(encoding="utf-8")
+    page.goto(LONG)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate(FOLLOW, scheme)
+        assert page.evaluate("""() => {
+            const colour = (element) => getComputedStyle(element).color;
+            return [...document.querySelectorAll(".highlight")].every((code) => {
+                const word = code.querySelector("pre").appendChild(document.createElement("span"));
+                const plain = colour(word);
+                word.className = "n";
+                return plain === colour(word) && plain === colour(code);
+            });
+        }"""), scheme
 
 
 def test_formulas_are_set_where_they_are(site):

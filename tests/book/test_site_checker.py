@@ -16,9 +16,8 @@ from tests.support.site_checker import (
     telling_pages,
 )
 
-SQUARE = base64.b64encode(
-    b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
-).decode()
+SQUARE_SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
+SQUARE = base64.b64encode(SQUARE_SVG.encode()).decode()
 GOOD_IMAGE = f'<img alt="A black square" style="background: #fff" src="data:image/svg+xml;base64,{SQUARE}">'
 STYLE = """<style>
 body { background: #fff; color: #111 }
@@ -153,6 +152,18 @@ def test_links(tmp_path):
     assert [finding.message for finding in found if finding.kind == "external"] == [
         "<script> refers to https://example.org/a.js"
     ]
+
+
+@pytest.mark.parametrize(("loading", "found"), [("eager", 1), ("lazy", 0)])
+def test_a_page_is_weighed_with_what_it_asks_before_a_touch(tmp_path, browser, loading, found):
+    heavy = SQUARE_SVG.replace("/></svg>", "/><!--" + "x" * site_checker.HEAVIEST + "--></svg>")
+    (tmp_path / "a.svg").write_text(heavy, encoding="utf-8")
+    body = f"<p style='height: 20000px'>words</p><img alt='A square' src='a.svg' loading={loading}>"
+    (tmp_path / "one.html").write_text(PAGE.format(head=STYLE, body=body), encoding="utf-8")
+    with serve(tmp_path) as base, open_window(browser, base) as window:
+        tab = window.new_page()
+        for _ in range(2 if found else 1):  # new, then from the cache, out of which Chromium takes lazy pictures too
+            assert [finding.kind for finding in inspect_page(tab, base, "one.html")].count("weight") == found
 
 
 def test_a_resource_that_is_not_there_is_found_without_a_browser(tmp_path):

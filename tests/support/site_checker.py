@@ -168,6 +168,8 @@ def open_window(browser: Browser, base: str) -> Iterator[BrowserContext]:
         context.close()
 
 
+HEAVIEST = 2_000_000  # bytes of a page, uncompressed, when nobody has scrolled or touched anything
+
 # Pictures that wait until a reader comes near are loaded now.
 PICTURES = """() => Promise.all([...document.images].filter((img) => img.loading === "lazy").map((img) => {
   img.loading = "eager";
@@ -175,13 +177,25 @@ PICTURES = """() => Promise.all([...document.images].filter((img) => img.loading
 }))"""
 
 
-def open_page(page: Page, url: str) -> None:
-    """Go to a page, follow it if it redirects, and wait for its pictures and until MathJax has set its mathematics."""
+def weight_of(page: Page) -> int:
+    """The bytes of a page from a server and of all that it has asked for so far, from there or from the cache."""
+    asked = page.evaluate("() => performance.getEntriesByType('resource').map((entry) => entry.name)")
+    heads = [page.request.head(url) for url in {page.url.partition("#")[0], *asked} if url.startswith("http://127.")]
+    return sum(int(head.headers["content-length"]) for head in heads if head.ok)
+
+
+def open_page(page: Page, url: str) -> int:
+    """Go to a page, follow it if it redirects, and wait for its pictures and until MathJax has set its mathematics.
+
+    Returns the page's weight before a reader touches it, in bytes: that of what no picture further down has added.
+    """
     page.goto(url)
     if 'http-equiv="refresh"' in page.request.get(url).text().lower():
         page.wait_for_url(lambda now: now != url)
-    page.evaluate(PICTURES)
     page.evaluate("() => window.MathJax?.startup?.promise?.then(() => document.fonts.ready)")
+    weight = weight_of(page)
+    page.evaluate(PICTURES)
+    return weight
 
 
 def inspect_page(
@@ -214,7 +228,8 @@ def inspect_page(
     for event, listener in listeners.items():
         page.on(event, listener)
     try:
-        open_page(page, base + name)
+        if (weight := open_page(page, base + name)) > HEAVIEST:
+            report("weight", f"{weight / 1e6:.2f} MB before the first touch, uncompressed")
         for kind, message in page.evaluate(CONTENT):
             report(kind, message)
         backgrounds = []
