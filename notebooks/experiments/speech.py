@@ -49,7 +49,7 @@ ARMS = {  # arm -> the tasks it learns
 PEAKS, SEEDS, TRIAL_SEED = (5e-4, 1e-3, 2e-3), (1, 2, 3), 0
 BATCH, UPDATES, TRIAL_UPDATES, WARMUP = 128, 1500, 500, 100
 CTC_LAYERS, MAPPED, KEPT = 5, 200, 20  # layers; sentences of which attention is measured; texts that are kept
-COUNTS, PENALTIES, THRESHOLDS = (5, 15), (0.0, 10.0, 20.0, 40.0), (0.2, 0.35, 0.5)  # of the rivals
+COUNTS, PENALTIES, THRESHOLDS = (15, 40), (0.0, 2.5, 5.0, 10.0), (0.3, 0.4, 0.5)  # of the rivals
 SIZES = {"d_model": 96, "n_layers": 2, "n_decoder_layers": 2, "n_heads": 4, "n_decoder_heads": 4}
 SIZES |= {"d_ff": 256, "d_decoder_ff": 256, "init_std": 0.1, "dropout": 0.1}
 
