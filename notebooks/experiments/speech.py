@@ -82,14 +82,15 @@ class Run(NamedTuple):
         return 600.0 if self.arm == "rivals" else 1.3 * self.updates + 60.0
 
 
+# the most needed first, each after its trials
+GROUPS = (("all", "ctc"), ("words", "times"), ("translation", "pink too", "ctc, pink too"))
+TRIALS = [[Run(arm, TRIAL_SEED, peak) for arm in arms if arm in TUNED for peak in PEAKS] for arms in GROUPS]
 RUNS = table(
-    [
-        *(Run(arm, TRIAL_SEED, peak) for arm in TUNED for peak in PEAKS),
-        *(Run(arm, seed) for arm in ("all", "ctc", "words", "times") for seed in SEEDS),
-        Run("rivals", 0),
-        *(Run(arm, seed) for arm in ("translation", "pink too", "ctc, pink too") for seed in SEEDS),
-    ]
+    run
+    for arms, trials in zip(GROUPS, TRIALS, strict=True)
+    for run in [*trials, *(Run(arm, seed) for arm in arms for seed in SEEDS)]
 )
+RUNS |= table([Run("rivals", TRIAL_SEED)])
 
 
 def config() -> WhisperConfig:
