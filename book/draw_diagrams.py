@@ -1114,52 +1114,6 @@ def decisions() -> Diagram:
 
 
 @drawn
-def hearing() -> Diagram:
-    d = Diagram(
-        520, 470,
-        "A Whisper. The wave is cut into frames of 25 milliseconds, one each 10. Of each frame come the powers of its "
-        "frequencies, summed in bands of the mel scale, as logarithms. Two convolutions follow; the second takes every "
-        "second frame. The encoder lets all positions of 20 milliseconds attend to all. The decoder reads the start, "
-        "the task and the tokens written so far, attends to the encoder, and says the next token.",
-    )  # fmt: skip
-    left, wide = 12, 208
-    points = " ".join(
-        f"{'M' if i == 0 else 'L'} {left + i * 2:g} {440 - 18 * math.sin(i * 0.62) * math.sin(i / 104 * math.pi):.1f}"
-        for i in range(105)
-    )
-    d.curve(points, colour="value", width=1.4)
-    wave = (left + wide / 2, 418)
-    frames = d.box(left, 352, wide, 44, "frames, powers, bands", "(n_mels, F) log-mel", colour="value")
-    d.arrow(wave, frames.bottom, text="16,000 a second")
-    first = d.box(left, 290, wide, 38, "convolution, 3 frames", colour="query", learned=True)
-    d.arrow(frames.top, first.bottom)
-    second = d.box(left, 228, wide, 38, "convolution, stride 2", colour="query", learned=True)
-    d.arrow(first.top, second.bottom, text="(F, d)")
-    d.arrow(second.top, (left + wide / 2, 186), text="(F/2, d)")
-    plus = d.circle(left + wide / 2, 174, 11, "+")
-    d.text(left, 174, "sinusoids", 13, anchor="start", muted=True)
-    d.arrow((left + 60, 174), plus.left)
-    encoder = d.box(left, 84, wide, 56, "encoder layers", "no mask: all see all", colour="query", learned=True)
-    d.arrow(plus.top, encoder.bottom)
-    decoder = d.box(286, 84, 222, 56, "decoder layers", "causal, and cross-attention", colour="out", learned=True)
-    d.arrow(encoder.right, decoder.left, text="(S, d)", colour="key", width=2.6)
-    names = ("start", "task", "times?", "ma", "so")
-    said = ("", "", "ma", "so", "end")
-    for i, (name, next_) in enumerate(zip(names, said, strict=True)):
-        x = 286 + 45 * i
-        box = d.box(x, 174, 42, 32, name, colour="warn" if i < 3 else "out", size=12.5)
-        d.arrow(box.top, (box.top[0], 142), colour="warn" if i < 3 else "out")
-        if next_:
-            told = d.box(x, 28, 42, 32, next_, colour="out", size=13)
-            d.arrow((told.bottom[0], 84), told.bottom, colour="out")
-    d.text(397, 226, "what is asked, then what is written", 13, muted=True)
-    d.text(286, 268, "F frames, one each 10 ms", 13, anchor="start", muted=True)
-    d.text(286, 288, "S = F/2 positions of 20 ms", 13, anchor="start", muted=True)
-    d.text(286, 308, "d features; thick: learned", 13, anchor="start", muted=True)
-    return d
-
-
-@drawn
 def stitching() -> Diagram:
     d = Diagram(
         520, 246,
