@@ -3,14 +3,14 @@
 Data: sentences of one to five syllables by the recipe of `course_lib.data.syllables`, with white noise or a hum 5 to 30
 dB below the speech; 8,000 to learn from, the same for all seeds, 400 to choose by, 400 to report on. 40 bands of mel.
 
-Arms, each a Whisper of two and two layers and 96 features, 1,500 batches of 128: "all" has learned four tasks, drawn
+Arms, each a Whisper of two and two layers and 96 features, 1,000 batches of 128: "all" has learned four tasks, drawn
 anew for each sentence and update: to write the syllables, or to write them backwards in words of another language,
 with times or without. "words", "times" and "translation" have learned one of them. "pink too" is "all" with pink noise
 in its training. "ctc" is an encoder of five layers, of about as many parameters, that says at each position a syllable
 or nothing, trained by connectionist temporal classification (Graves et al. 2006); "ctc, pink too" likewise.
 
 AdamW; the rate rises over 100 updates and falls over the last half. Each arm but those with pink noise, which take the
-rate of the arm without it, has the rate that was best of three after 500 updates, by the error on the validation
+rate of the arm without it, has the rate that was best of three after 400 updates, by the error on the validation
 sentences, with a seed of its own; then three seeds train with it. An error is the number of syllables to be changed,
 put in or taken out, of 100 that were said.
 
@@ -47,7 +47,7 @@ ARMS = {  # arm -> the tasks it learns
     "ctc, pink too": (),
 }
 PEAKS, SEEDS, TRIAL_SEED = (5e-4, 1e-3, 2e-3), (1, 2, 3), 0
-BATCH, UPDATES, TRIAL_UPDATES, WARMUP = 128, 1500, 500, 100
+BATCH, UPDATES, TRIAL_UPDATES, WARMUP = 128, 1000, 400, 100
 CTC_LAYERS, MAPPED, KEPT = 5, 200, 20  # layers; sentences of which attention is measured; texts that are kept
 COUNTS, PENALTIES, THRESHOLDS = (15, 40), (0.0, 2.5, 5.0, 10.0), (0.3, 0.4, 0.5)  # of the rivals
 SIZES = {"d_model": 96, "n_layers": 2, "n_decoder_layers": 2, "n_heads": 4, "n_decoder_heads": 4}
