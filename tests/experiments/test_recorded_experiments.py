@@ -51,6 +51,7 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "tokens", "rate", "epochs", "lr", "layer")  # by a run, where its settings leave them open
+UNTOLD = ("speech",)  # recorded in part, for a lecture that is not written yet
 MODULES = [
     rnn_attention,
     ablations,
@@ -318,7 +319,7 @@ def test_the_commands_and_files_that_are_named_are_there():
     pages = [path.read_text(encoding="utf-8") for path in ROOT.glob("course_lib/pretrained/*/README.md")]
     said = "\n".join(cells + pages)
     commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
-    assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
+    assert commands == {path for name, path in SCRIPTS.items() if name not in ("harness", *UNTOLD)}
     files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
     assert len(files) == 8 and [path for path in files if not path.exists()] == []
 
