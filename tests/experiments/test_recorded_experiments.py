@@ -39,6 +39,7 @@ from notebooks.experiments import (
     recurrence,
     rnn_attention,
     score_scale,
+    speech,
     train_translator,
     vision,
     vision_maps,
@@ -96,6 +97,16 @@ def test_the_record_has_the_runs_of_the_table_with_their_settings(module):
         settings = {key: value for key, value in run._asdict().items() if key not in open_ones}
         assert {key: recorded[name][key] for key in settings} == settings, name
         assert experiment.state(name, recorded) == "recorded"
+
+
+def test_what_is_recorded_in_part_has_the_settings_of_the_table_and_the_rates_of_its_trials():
+    recorded = speech.EXPERIMENT.record.read()
+    assert recorded and recorded.keys() <= speech.RUNS.keys()
+    for name in recorded:
+        run = speech.RUNS[name]
+        assert speech.EXPERIMENT.state(name, recorded) == "recorded", name
+        if not run.is_trial and run.arm != "rivals":
+            assert recorded[name]["peak"] == speech.chosen(run, speech.EXPERIMENT.record), name
 
 
 @EXPERIMENTS
