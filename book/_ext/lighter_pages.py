@@ -10,20 +10,19 @@
 """
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
+import tinycss2
 from sphinx.application import Sphinx
 
 CODE = re.compile(r'(<div class="highlight"><pre>)(.*?)(</pre>)', re.DOTALL)
 SIGNATURE = re.compile(r'(<dt class="sig )(.*?)(</dt>)', re.DOTALL)
 IN_SIGNATURE = re.compile(r'<span class="(?:pre|n|p|w)">([^<]*)</span>')
 COLOUR = re.compile(r'html\[data-theme="(\w+)"\] \.highlight(?: \.(\w+))? \{([^}]*)\}')
-TOKEN = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\\.|[{};]', re.DOTALL)
 CLASSES = re.compile(r"""\bclass=(["'])(.*?)\1""", re.DOTALL)
 WORD = re.compile(r"[\w-]*\w")
 BEGINNING = re.compile(r"""["'`]([a-z]+(?:-[a-z]+)*-)["'`$]""")
-GROUPS = ("@media", "@supports", "@layer", "@container")
+GROUPS = ("media", "supports", "layer", "container")
 """The rules of a style sheet that hold other rules; all others, such as @font-face, are kept as they are."""
 STYLED_AS_A_WHOLE = ("_static/mathjax", "_static/live/weights")
 """Folders whose scripts give no element a class of the theme's."""
@@ -56,43 +55,18 @@ def unwrapped(span: re.Pattern, page: str) -> str:
     return page
 
 
-def blocks(styles: str) -> Iterable[tuple[str, str | None]]:
-    """The rules of a style sheet in their order: what stands before the braces, and in them; None where none are."""
-    depth = start = inner = 0
-    head = ""
-    for token in TOKEN.finditer(styles):
-        sign = token[0]
-        if sign == "{":
-            depth += 1
-            if depth == 1:
-                head, inner = styles[start : token.start()], token.end()
-        elif sign == "}":
-            depth -= 1
-            if depth == 0:
-                yield head, styles[inner : token.start()]
-                start = token.end()
-        elif sign == ";" and depth == 0:
-            yield styles[start : token.end()], None
-            start = token.end()
-    if rest := styles[start:].strip():
-        yield rest, None
-
-
-def within_brackets(selector: str) -> str:
-    """A selector without what stands in its round or square brackets."""
-    while (shorter := re.sub(r"\([^()]*\)|\[[^\[\]]*\]", "", selector)) != selector:
-        selector = shorter
-    return selector
-
-
-def may_match(selector: str, known: set[str]) -> bool:
-    """Whether elements may match one or more selectors, with commas between them.
+def may_match(selectors: list, known: set[str]) -> bool:
+    """Whether elements may match what stands before a rule's braces, one or more selectors with commas between them.
 
     `known` holds all classes there are, and the beginnings of those that a script puts together; these end in a hyphen.
     """
-    bare = within_brackets(re.sub(r"/\*.*?\*/", "", selector, flags=re.DOTALL))
-    names = [re.findall(r"\.((?:\\.|[\w-])+)", one) for one in bare.split(",")]
-    return any(all(is_known(name.replace("\\", ""), known) for name in one) for one in names)
+    asked: list[list[str]] = [[]]  # of each selector the classes; what stands in brackets is a node of its own
+    for before, node in zip([None, *selectors], selectors, strict=False):
+        if node == ",":
+            asked.append([])
+        elif node.type == "ident" and before == ".":
+            asked[-1].append(node.value)
+    return any(all(is_known(name, known) for name in one) for one in asked)
 
 
 def is_known(name: str, known: set[str]) -> bool:
@@ -101,17 +75,23 @@ def is_known(name: str, known: set[str]) -> bool:
 
 
 def fewer_rules(styles: str, known: set[str]) -> str:
-    """A style sheet without the rules that no element can match, as `may_match` says."""
+    """A style sheet without the rules that no element can match, as `may_match` says; one with an error as it is."""
+    found = tinycss2.parse_stylesheet(styles)
+    return styles if any(rule.type == "error" for rule in found) else matching(found, known)
+
+
+def matching(rules: list, known: set[str]) -> str:
+    """Those rules that elements may match, and what is no rule; a group without one of them is left out."""
     kept = []
-    for head, body in blocks(styles):
-        name = head.split("*/")[-1].strip()
-        if body is None:
-            kept.append(head)
-        elif name.startswith(GROUPS):
-            if inside := fewer_rules(body, known):
-                kept.append(f"{head}{{{inside}}}")
-        elif name.startswith("@") or may_match(head, known):
-            kept.append(f"{head}{{{body}}}")
+    for rule in rules:
+        if rule.type == "at-rule" and rule.lower_at_keyword in GROUPS and rule.content is not None:
+            inside = tinycss2.parse_rule_list(rule.content)
+            if any(part.type == "error" for part in inside):
+                kept.append(rule.serialize())
+            elif (text := matching(inside, known)).strip():
+                kept.append(f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{text}}}")
+        elif rule.type != "qualified-rule" or may_match(rule.prelude, known):
+            kept.append(rule.serialize())
     return "".join(kept)
 
 

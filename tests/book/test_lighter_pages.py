@@ -58,7 +58,7 @@ KNOWN = {"a", "b", "sm:x", "bs-"}
         (".c,.a .b{x:1}", ".c,.a .b{x:1}"),
         (".a .c,.c{x:1}", ""),
         (".a:not(.c:is(.d)){x:1}", ".a:not(.c:is(.d)){x:1}"),
-        ("p[title='.c']{x:1}", "p[title='.c']{x:1}"),
+        ('p[title=".c"]{x:1}', 'p[title=".c"]{x:1}'),
         (r".sm\:x{x:1}.sm\:y{x:2}", r".sm\:x{x:1}"),
         (".bs-top .b{x:1}.cs-top{x:2}", ".bs-top .b{x:1}"),
         ("@media print{.a{x:1}.c{x:2}}@media print{.c{x:3}}", "@media print{.a{x:1}}"),
@@ -66,7 +66,8 @@ KNOWN = {"a", "b", "sm:x", "bs-"}
         ("@font-face{src:x}@keyframes c{to{x:1}}", "@font-face{src:x}@keyframes c{to{x:1}}"),
         ('@charset "u;8";@import "x.css";.c{x:1}', '@charset "u;8";@import "x.css";'),
         ('.a{content:"}.c{"}.c{content:"\\"}"}.b{x:1}', '.a{content:"}.c{"}.b{x:1}'),
-        ("/* .c { } */ .a{x:1} /* a } */.c{x:2}.b{x:3}", "/* .c { } */ .a{x:1}.b{x:3}"),
+        ("/* .c { } */ .a{x:1} /* a } */.c{x:2}.b{x:3}", "/* .c { } */ .a{x:1} /* a } */.b{x:3}"),
+        (".a{x:1}.c{x:2}}.b", ".a{x:1}.c{x:2}}.b"),  # an error: as it is
         (".a{x:url(data:y;z)}", ".a{x:url(data:y;z)}"),
     ],
 )
