@@ -19,8 +19,9 @@ choose; for times, equal parts and the softest positions of a sentence whose num
 all: levels and kinds of noise, speakers outside of those learned from, longer sentences, times; of the cross-attention
 the share that lies inside the syllable that is being written, for each head, before training and after.
 
-The weights of "all 1" are kept. Sounds are made once and kept in the cache. No lecture tells of it yet:
-recorded so far are "all", "ctc" and the rivals, and the best of their rates was the highest that was tried.
+The weights of "all 1" are written beside the record. Sounds are made once and kept in the cache. No lecture tells of it
+yet, and the repository holds no weights; recorded so far are "all", "ctc" and the rivals, and the best of their rates
+was the highest that was tried.
 """
 
 import time

@@ -280,6 +280,7 @@ ALLOWED = {
     "grading/contain.py _descriptor_silenced": "the null device",
     "grading/marking/incoming.py _write": "beside its place, then renamed",
     "grading/marking/normalise.py write": "made anew from what was handed in by every run",
+    "grading/marking/trial.py _copy": "into a temporary copy of a course, which goes when the trial ends",
     "grading/outside/seeds.py _draw": "beside its place, then linked there, unless another was quicker",
     "grading/sandbox/__main__.py main": "into a temporary folder, from which Jupyter installs",
     "training/training_file.py write_training": "beside its place, then renamed",
