@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from course_lib.audio.log_mel import HOP, RATE, log_mel
+from course_lib.data import syllables
 from course_lib.lecture.drawing import Diagram
 from course_lib.masks import causal_mask, window_mask
 from course_lib.numpy import softmax
@@ -1077,6 +1079,55 @@ def patches() -> Diagram:
     d.text(290, 108, "of z_0_ alone", 13)
     d.arrow((198, 58), (198, 34), colour="out")
     d.text(198, 20, "logits (n_classes_)", 14)
+    return d
+
+
+@drawn
+def speech() -> Diagram:
+    d = Diagram(
+        520, 452,
+        "From sound to text. Each hundredth of a second of a wave becomes a column of bands, the log-mel spectrogram. "
+        "Two learned convolutions make a token of every second column, and encoder layers let all tokens attend to "
+        "all. A causal decoder is given a start, what is asked and the syllables so far, attends to the encoder's "
+        "tokens and says the next syllable.",
+    )  # fmt: skip
+    spoken = syllables.draw(1, np.random.default_rng(5), length=(3, 3), snr=None)
+    said = [syllables.SYLLABLES[symbol] for symbol in spoken.symbols[0]]
+    wave = spoken.waves[0, : int(spoken.ends[0][-1] * RATE) + HOP]
+    left, wide, middle = 16, 210, 121
+    heights = np.array([np.abs(part).max() for part in np.array_split(wave, wide)])
+    heights = 22 * heights / heights.max()
+    d.curve(" ".join(f"M {left + x} {410 - h:.1f} v {2 * h:.1f}" for x, h in enumerate(heights)), "value", width=1)
+    d.text(middle, 442, "wave: 16,000 numbers a second", 13, muted=True)
+    d.arrow((middle, 384), (middle, 364), colour="value")
+    columns = np.array_split(log_mel(wave, n_mels=12), 30, axis=1)
+    picture = np.stack([column.mean(axis=1) for column in columns], axis=1)[::-1]
+    d.cells(left, 276, ((picture - picture.min()) / np.ptp(picture)).tolist(), 7, "value")
+    d.text(middle, 264, "log-mel spectrogram (bands, F)", 13, muted=True)
+    convolutions = d.box(
+        left, 190, wide, 42, "two convolutions", "every second frame: (S, d)", colour="key", learned=True
+    )
+    d.arrow((middle, 253), (middle, 234), colour="value")
+    d.arrow(convolutions.top, (middle, 160), colour="key")
+    d.text(middle + 8, 175, "+ sinusoids", 13, anchor="start", muted=True)
+    encoder = d.box(left, 98, wide, 60, "encoder: all attend to all", "(S, d), layer by layer", "key", learned=True)
+    decoder = d.box(292, 98, 216, 60, "decoder, causal", "(T, d), layer by layer", "query", learned=True)
+    d.arrow(encoder.right, decoder.left, colour="key", width=2.6)
+    d.text(259, 108, "keys,", 12.5, muted=True)
+    d.text(259, 146, "values", 12.5, muted=True)
+    for i, (word, x, width) in enumerate(
+        zip(("start", "write", "no times", *said[:2]), (292, 332, 374, 437, 474), (38, 40, 60, 34, 34), strict=True)
+    ):
+        colour = "warn" if i < 3 else "query"
+        token = d.box(x, 198, width, 32, word, colour=colour, size=13)
+        d.arrow(token.top, (token.top[0], 160), colour=colour)
+        if i > 1:
+            next_one = d.box(token.top[0] - 17, 38, 34, 32, said[i - 2], colour="out", dashed=i == 4, size=13)
+            d.arrow((next_one.bottom[0], 96), (next_one.bottom[0], 72), colour="out")
+    d.curve("M 292 240 v 6 h 142 v -6", "warn")
+    d.text(363, 262, "what is asked", 13)
+    d.text(472, 246, "so far", 13, muted=True)
+    d.text(508, 20, "the next token, from (T, V) logits", 13, anchor="end", muted=True)
     return d
 
 

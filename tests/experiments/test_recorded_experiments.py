@@ -18,6 +18,7 @@ from course_lib.models.gpt import GPTConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
 from course_lib.torch import GPT, Seq2Seq, get_state
+from notebooks.experiments import _spoken as spoken
 from notebooks.experiments import (
     ablations,
     decisions,
@@ -52,7 +53,6 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "tokens", "rate", "epochs", "lr", "layer")  # by a run, where its settings leave them open
-UNTOLD = ("speech",)  # recorded in part, for a lecture that is not written yet
 MODULES = [
     rnn_attention,
     ablations,
@@ -76,6 +76,7 @@ MODULES = [
     long_inputs,
     vision,
     vision_maps,
+    speech,
     decisions,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
@@ -97,16 +98,6 @@ def test_the_record_has_the_runs_of_the_table_with_their_settings(module):
         settings = {key: value for key, value in run._asdict().items() if key not in open_ones}
         assert {key: recorded[name][key] for key in settings} == settings, name
         assert experiment.state(name, recorded) == "recorded"
-
-
-def test_what_is_recorded_in_part_has_the_settings_of_the_table_and_the_rates_of_its_trials():
-    recorded = speech.EXPERIMENT.record.read()
-    assert recorded and recorded.keys() <= speech.RUNS.keys()
-    for name in recorded:
-        run = speech.RUNS[name]
-        assert speech.EXPERIMENT.state(name, recorded) == "recorded", name
-        if not run.is_trial and run.arm != "rivals":
-            assert recorded[name]["peak"] == speech.chosen(run, speech.EXPERIMENT.record), name
 
 
 @EXPERIMENTS
@@ -301,6 +292,29 @@ def test_costs_are_recorded_at_every_length_at_which_the_scores_fit():
             assert figures["lengths"] == list(long_inputs.RUNS[name].lengths)
 
 
+def test_what_is_recorded_of_speech_has_the_rates_of_its_trials_and_as_many_syllables_as_its_sets():
+    record = speech.EXPERIMENT.record
+    recorded = record.read()
+    trained = {name: run for name, run in speech.RUNS.items() if not run.is_trial and run.arm != "rivals"}
+    assert {recorded[name]["peak"] == speech.chosen(run, record) for name, run in trained.items()} == {True}
+    for name in ("quiet", "6 to 8"):
+        _, counts, symbols, *_ = spoken.drawn(name, 0)
+        assert sum(counts) == len(symbols)
+        for run in trained:
+            assert len(recorded[run]["edits"][name]) == spoken.SETS[name][0]
+            assert recorded[run]["said"][name] > sum(counts)
+
+
+def test_the_speech_reader_that_is_kept_makes_the_errors_that_are_recorded():
+    features, counts, symbols, *_ = spoken.drawn("pink 10", 0)
+    true = np.split(symbols, np.cumsum(counts)[:-1])
+    model = speech.trained()
+    edits = [spoken.edits(*pair) for pair in zip(speech.heard(model, "all", features), true, strict=True)]
+    expected = speech.EXPERIMENT.record.read()["all 1"]["edits"]["pink 10"][:100]
+    assert abs(sum(edits) - sum(expected)) <= 0.03 * sum(expected)  # its weights have 16 bits
+    assert np.mean(np.array(edits) == expected) > 0.95
+
+
 @pytest.mark.parametrize(("module", "folder"), [(gpt, "gpt"), (in_context, "two-layers")])
 def test_the_weights_of_a_gpt_are_kept_small(module, folder):
     path = module.EXPERIMENT.record.folder / folder
@@ -330,7 +344,7 @@ def test_the_commands_and_files_that_are_named_are_there():
     pages = [path.read_text(encoding="utf-8") for path in ROOT.glob("course_lib/pretrained/*/README.md")]
     said = "\n".join(cells + pages)
     commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
-    assert commands == {path for name, path in SCRIPTS.items() if name not in ("harness", *UNTOLD)}
+    assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
     files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
     assert len(files) == 8 and [path for path in files if not path.exists()] == []
 
