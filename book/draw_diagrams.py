@@ -1086,10 +1086,10 @@ def patches() -> Diagram:
 def speech() -> Diagram:
     d = Diagram(
         520, 452,
-        "From sound to text. Each hundredth of a second becomes a column of bands, the log-mel spectrogram. Two learned "
-        "convolutions make a token of every second column, and in the encoder all attend to all. A causal decoder is "
-        "given a start, what is asked and the syllables so far, attends to the encoder's tokens and says the next "
-        "syllable.",
+        "From sound to text. Each hundredth of a second becomes a column of bands, the log-mel spectrogram. Two "
+        "learned convolutions make a token of every second column, and in the encoder all attend to all. A causal "
+        "decoder is given a start, what is asked and the syllables so far, attends to the encoder's tokens and says "
+        "the next syllable.",
     )  # fmt: skip
     spoken = syllables.draw(1, np.random.default_rng(5), length=(3, 3), snr=None)
     said = [syllables.SYLLABLES[symbol] for symbol in spoken.symbols[0]]
