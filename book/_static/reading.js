@@ -49,7 +49,7 @@ function enlargeFigures() {
 }
 
 function reachFormulas() {
-  document.querySelectorAll("div.math, .cell_output pre, div.highlight pre").forEach((box) => {
+  document.querySelectorAll("div.math, pre, table.indextable, .pst-scrollable-table-container").forEach((box) => {
     const wide = [box, ...box.querySelectorAll("mjx-container")].find((part) => part.scrollWidth > part.clientWidth + 1);
     if (wide) wide.tabIndex = 0;
   });
@@ -74,5 +74,6 @@ document.addEventListener("DOMContentLoaded", () => {
 });
 window.addEventListener("load", () => {
   const set = window.MathJax?.startup?.promise ?? Promise.resolve();
-  set.then(reachFormulas);
+  // at once, and whenever something is unfolded or the window has another width
+  set.then(() => new ResizeObserver(reachFormulas).observe(document.body));
 });

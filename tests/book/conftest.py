@@ -1,13 +1,15 @@
-"""The browser of a file of tests: Playwright cannot start a second while the first is open. And a page in it."""
+"""The published book, and the browser of a file of tests: Playwright cannot start a second while the first is open."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.support.built_site import built_site
 from tests.support.live_page import PLAIN, write_page
 from tests.support.plain_page import Visit
-from tests.support.site_checker import open_browser
+from tests.support.site_checker import open_browser, serve
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +20,19 @@ def browser():
     """
     with open_browser() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """The folder of the published book."""
+    return built_site()
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    """Where the published book is served."""
+    with serve(site) as base:
+        yield base
 
 
 @pytest.fixture(scope="module")

@@ -1,59 +1,24 @@
 """The book as a reader meets it: built as it is published, without a warning, opened page by page in a browser."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.built_site import DEPLOYMENT, URL
 from tests.support.site_checker import (
     FOLLOW,
     inspect_links,
     inspect_page,
     open_window,
     pages_of,
-    serve,
     telling_pages,
     weight_of,
 )
 
 ROOT = Path(__file__).parents[2]
-URL, REPOSITORY = "https://example.org/course", "https://github.com/someone/course"
-DEPLOYMENT = {"BOOK_URL": URL, "BOOK_REPOSITORY": REPOSITORY, "BOOK_BRANCH": "main"}  # as the workflow sets them
 LABELS = {"tensorflow": "TensorFlow", "torch": "PyTorch"}  # of the frameworks' tabs
 SOLUTION = "Show solution"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Path:
-    """The folder of a book freshly built for its deployment; BOOK_SITE names one built so to check instead.
-
-    The build for this machine alone is the second command of the README, `make book`.
-    """
-    if ready := os.environ.get("BOOK_SITE"):
-        return Path(ready)
-    out = tmp_path_factory.mktemp("book")
-    jupyter_book = Path(sys.executable).with_name("jupyter-book")  # the package cannot be run with -m
-    command = [str(jupyter_book), "build", str(ROOT), "--path-output", str(out)]
-    # Warnings are errors, and so are references that cannot be resolved.
-    built = subprocess.run(
-        [*command, "-W", "-n", "--keep-going"],
-        cwd=ROOT,
-        env={**os.environ, **DEPLOYMENT},
-        capture_output=True,
-        text=True,
-        timeout=3600,
-    )
-    assert built.returncode == 0, f"the book does not build cleanly:\n{built.stdout[-2000:]}\n{built.stderr[-4000:]}"
-    return out / "_build" / "html"
-
-
-@pytest.fixture(scope="module")
-def address(site):
-    with serve(site) as base:
-        yield base
 
 
 @pytest.fixture(scope="module")

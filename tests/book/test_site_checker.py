@@ -194,21 +194,3 @@ def test_without_a_chromium_the_error_says_how_to_install_one(monkeypatch):
     monkeypatch.setattr(site_checker.shutil, "which", lambda name: None)
     with pytest.raises(FileNotFoundError, match="apt-get install chromium"):
         find_chromium()
-
-
-INACCESSIBLE = {
-    "button-name": "<button style='width: 30px; height: 30px'></button>",
-    "color-contrast": "<p style='color: #777; background: #888'>words</p>",
-    "scrollable-region-focusable": "<pre style='width: 90px; overflow: auto'>" + "a_long_line " * 30 + "</pre>",
-    "target-size": "<a href='#a' style='display: inline-block; height: 12px; width: 12px; overflow: hidden'>a</a>" * 2,
-}
-
-
-@pytest.mark.parametrize("rule", INACCESSIBLE)
-def test_what_axe_counts_is_found_where_it_is_asked(tmp_path, browser, rule):
-    (tmp_path / "one.html").write_text(PAGE.format(head=STYLE, body=INACCESSIBLE[rule]), encoding="utf-8")
-    with serve(tmp_path) as base, open_window(browser, base) as window:
-        found = inspect_page(window.new_page(), base, "one.html", axe=True)
-    axe = [finding.message for finding in found if finding.kind == "axe"]
-    assert any(rule in message for message in axe), axe
-    assert any(message.startswith("dark mode: color-contrast") for message in axe) == (rule == "color-contrast")

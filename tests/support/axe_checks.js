@@ -1,8 +1,8 @@
-// What axe-core counts against WCAG 2.2 at level AA, or against the one rule that is named; as a function that Playwright
+// What axe-core counts against WCAG 2.2 at level AA, or against the rules that are named; as a function that Playwright
 // evaluates in a page where axe-core is. Returns a message for each element.
-async ([rule, theirs]) => {
+async ([rules, theirs]) => {
   const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
-  const runOnly = rule ? { type: "rule", values: [rule] } : { type: "tag", values: tags };
+  const runOnly = rules ? { type: "rule", values: rules } : { type: "tag", values: tags };
   // preload would ask the server for style sheets that the theme's own refer to and do not need
   const options = { runOnly, resultTypes: ["violations"], preload: false };
   const found = await axe.run({ exclude: theirs }, options);

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
-from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 INSTALL = (
@@ -38,11 +37,6 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 780}
 CONTENT = (Path(__file__).parent / "content_checks.js").read_text(encoding="utf-8")
 # Runs in the page, once in light and once in dark mode.
 COLOURS = (Path(__file__).parent / "colour_checks.js").read_text(encoding="utf-8")
-
-
-# Runs in the page when axe-core is there.
-AXE = (Path(__file__).parent / "axe_checks.js").read_text(encoding="utf-8")
-THEIRS = ["mjx-container", ".highlight span"]  # MathJax's own; words of code, whose contrast is measured by COLOURS
 
 
 @dataclass(frozen=True)
@@ -198,14 +192,11 @@ def open_page(page: Page, url: str) -> int:
     return weight
 
 
-def inspect_page(
-    page: Page, base: str, name: str, use: Callable[[Page], None] | None = None, axe: bool = False
-) -> list[Finding]:
+def inspect_page(page: Page, base: str, name: str, use: Callable[[Page], None] | None = None) -> list[Finding]:
     """Show one page of a site wide and light, then dark, then on a narrow screen, and list everything wrong with it.
 
     `page` is a tab that may have shown another: a new one for each would start a process and read MathJax anew. `use`
-    is called with it in the end, when it is wide and light again: to open a page takes longer than to look. With `axe`,
-    axe-core looks as well: at everything in light mode, at the contrast in dark mode.
+    is called with it in the end, when it is wide and light again: to open a page takes longer than to look.
     """
     found: list[Finding] = []
 
@@ -240,10 +231,6 @@ def inspect_page(
             backgrounds.append(result["background"])
             for kind, message in result["findings"]:
                 report(kind, f"{scheme} mode: {message}")
-            if axe:
-                page.evaluate(AXE_SCRIPT if scheme == "light" else "0")
-                for message in page.evaluate(AXE, [None if scheme == "light" else "color-contrast", THEIRS]):
-                    report("axe", f"{scheme} mode: {message}")
         if backgrounds[0] == backgrounds[1]:
             report("theme", f"the background is {backgrounds[0]} in light and in dark mode")
         page.set_viewport_size(NARROW)
