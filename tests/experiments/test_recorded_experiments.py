@@ -41,6 +41,7 @@ from notebooks.experiments import (
     rnn_attention,
     score_scale,
     speech,
+    text_to_text,
     train_translator,
     vision,
     vision_maps,
@@ -53,6 +54,7 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "tokens", "rate", "epochs", "lr", "layer")  # by a run, where its settings leave them open
+UNTOLD = (text_to_text,)  # recorded in part, for lectures that are not written yet
 MODULES = [
     rnn_attention,
     ablations,
@@ -98,6 +100,13 @@ def test_the_record_has_the_runs_of_the_table_with_their_settings(module):
         settings = {key: value for key, value in run._asdict().items() if key not in open_ones}
         assert {key: recorded[name][key] for key in settings} == settings, name
         assert experiment.state(name, recorded) == "recorded"
+
+
+@pytest.mark.parametrize("module", UNTOLD, ids=lambda m: m.__name__)
+def test_what_is_recorded_in_part_has_the_settings_of_the_table(module):
+    experiment, recorded = module.EXPERIMENT, module.EXPERIMENT.record.read()
+    assert recorded and recorded.keys() <= experiment.runs.keys()
+    assert {name: experiment.state(name, recorded) for name in recorded} == dict.fromkeys(recorded, "recorded")
 
 
 @EXPERIMENTS
@@ -344,7 +353,11 @@ def test_the_commands_and_files_that_are_named_are_there():
     pages = [path.read_text(encoding="utf-8") for path in ROOT.glob("course_lib/pretrained/*/README.md")]
     said = "\n".join(cells + pages)
     commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
-    assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
+    assert commands == {
+        path
+        for name, path in SCRIPTS.items()
+        if name not in ("harness", *(m.__name__.rpartition(".")[2] for m in UNTOLD))
+    }
     files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
     assert len(files) == 8 and [path for path in files if not path.exists()] == []
 
