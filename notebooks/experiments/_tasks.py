@@ -2,8 +2,12 @@
 
 A source begins with words that say what is asked. "translate" has Spanish sentences of Tatoeba and their English;
 "mend" has English sentences of Tatoeba in which two neighbouring words have changed places; "judge" has sentences of
-film reviews and says good or bad; "answer" has a question about a story of `course_lib.data.stories`, and its answer,
-or "not told". Persons, places and things of the test stories stand in no training story.
+film reviews and says good or bad; "answer" has a question about a story, and its answer or "not told".
+
+The stories, in the manner of Weston et al. (2015, tasks 1 and 2): four to six sentences in which some of three persons
+go to places and take things, which they carry with them from then on. Asked is where a person is, who has a thing, or
+where a thing is, which takes two steps. Four of five questions at least have an answer, if the story has any of the
+kind.
 """
 
 from functools import cache
@@ -13,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.batches.pairs import PairBatches
-from course_lib.data import reviews, sentence_pairs, stories
+from course_lib.data import reviews, sentence_pairs
+from course_lib.data.squad import Questions, questions_of
 from course_lib.evaluation import answer_baselines, baselines
 from course_lib.evaluation.answers import normalized
 from course_lib.evaluation.bleu import bleu
@@ -24,8 +29,14 @@ PREFIXES = {"translate": "translate:", "mend": "mend:", "judge": "judge:", "answ
 PARTS = ("train", "validation", "test")
 WORDS = (5, 14)  # of a sentence that is to be mended
 VERDICTS, NOT_TOLD = ("bad", "good"), "not told"
+STORIES = {"train": 40000, "validation": 500, "test": 1000}
+PERSONS = "Ada Ben Cora Dan Eva Finn Gina Hugo Iris Jon Kira Leo".split()
+THINGS = "ball book cup drum egg flute hat key lamp map pen rope".split()
+PLACES = "attic barn cellar cinema garden garage hall kitchen library office park school".split()
+GOES, TAKES = ("went to", "walked to", "moved to"), ("took", "picked up", "found")
+KINDS, TOLD = ("where is she", "who has it", "where is it"), 0.8  # of the questions at least so many have an answer
 VOCABULARY, SENTINELS = 4000, 32
-LONGEST = {"source": 140, "target": 40}  # tokens of a training pair; longer ones are left out
+LONGEST = {"source": 100, "target": 40}  # tokens of a training pair; longer ones are left out
 HELD = 400  # validation and test examples of a task at most, but reviews and questions: all
 
 
@@ -77,9 +88,39 @@ def judge(part: str) -> Texts:
 @cache
 def answer(part: str) -> Texts:
     """Questions with their stories, and answers."""
-    some = getattr(stories.make(train=12000, validation=500, test=1000), part)
-    sources = [f"{question} {story}" for question, story in zip(some.questions, some.contexts, strict=True)]
-    return Texts(sources, [answers[0] if answers else NOT_TOLD for answers in some.answers])
+    rng = np.random.default_rng([8, PARTS.index(part)])
+    return Texts(*zip(*(told(rng)[:2] for _ in range(STORIES[part])), strict=True))
+
+
+def told(rng: np.random.Generator) -> tuple[str, str, str]:
+    """A question with its story, the answer, and the kind of the question."""
+    persons, things = (list(rng.choice(words, 3, replace=False)) for words in (PERSONS, THINGS))
+    sentences, place, holder = [], {}, {}
+    for _ in range(rng.integers(4, 7)):
+        person = rng.choice(persons)
+        if rng.random() < 0.35 and len(holder) < len(things):
+            thing = next(thing for thing in things if thing not in holder)
+            holder[thing] = person
+            sentences.append(f"{person} {rng.choice(TAKES)} the {thing}.")
+        else:
+            place[person] = rng.choice([other for other in PLACES if other != place.get(person)])
+            sentences.append(f"{person} {rng.choice(GOES)} the {place[person]}.")
+    kind = rng.choice(KINDS)
+    asked, known = {
+        "where is she": ("Where is {}?", {person: place.get(person) for person in persons}),
+        "who has it": ("Who has the {}?", {thing: holder.get(thing) for thing in things}),
+        "where is it": ("Where is the {}?", {thing: place.get(holder.get(thing)) for thing in things}),
+    }[kind]
+    some = [word for word, found in known.items() if found] if rng.random() < TOLD else []
+    word = rng.choice(some or list(known))
+    return f"{asked.format(word)} {' '.join(sentences)}", str(known[word] or NOT_TOLD), str(kind)
+
+
+@cache
+def kinds(part: str) -> list[str]:
+    """The kinds of the questions of a part."""
+    rng = np.random.default_rng([8, PARTS.index(part)])
+    return [told(rng)[2] for _ in range(STORIES[part])]
 
 
 MADE = {"translate": translate, "mend": mend, "judge": judge, "answer": answer}
@@ -176,6 +217,16 @@ def weighed() -> list[str]:
 
 def ranked() -> list[str]:
     """The best of what the story has by a regression, or that it is not told."""
-    sets = stories.make(train=12000, validation=500, test=1000)
-    model = answer_baselines.RegressionAnswer().fit(sets.train, sets.validation)
-    return [text or NOT_TOLD for text in model.predict(sets.test)]
+    sets = [as_questions(part) for part in ("train", "validation", "test")]
+    model = answer_baselines.RegressionAnswer().fit(sets[0], sets[1])
+    return [text or NOT_TOLD for text in model.predict(sets[2])]
+
+
+def as_questions(part: str, most: int = 6000) -> Questions:
+    """Examples of "answer" as a set of questions, whose answers are pieces of the story."""
+    rows = []
+    for i, (source, target) in enumerate(zip(*(side[:most] for side in answer(part)), strict=True)):
+        question, _, story = source.partition("? ")
+        there = ((), ()) if target == NOT_TOLD else ((target,), (story.rindex(target),))
+        rows.append((f"{part}-{i}", part, f"{question}?", story, *there, "story"))
+    return questions_of(rows)

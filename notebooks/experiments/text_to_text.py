@@ -10,10 +10,10 @@ The optimizer is Adafactor (Shazeer and Stern 2018), T5's own, whose rate is a s
 translate" is "alone: translate" with AdamW, whose rate is the same for small numbers and large ones, and "AdamW by
 size: translate" with AdamW and a rate for each matrix, in proportion to the size of its fresh numbers. The rate rises
 over a tenth of the updates and falls over the last half. "together" and each "alone" have the best of three rates
-without dropout and two with it, those with AdamW of five rates without, by the score on validation examples after a
-fourth of "together"'s updates and half of the others', with a seed of its own; "spans first" has what "together" has.
-Then three seeds train so. A score is BLEU for translations, and of the others the share that is right, of 100; all by
-greedy decoding.
+without dropout and one with it, those with AdamW of five and of four rates without, by the score on validation examples
+after a fourth of "together"'s updates and half of the others', with a seed of its own; "spans first" has what
+"together" has. Then three seeds train so. A score is BLEU for translations, and of the others the share that is right,
+of 100; all by greedy decoding.
 
 Rivals without a network: for translations the English sentence whose Spanish one is nearest by TF-IDF; for
 mending the order of two neighbours that five-grams find likeliest; for reviews TF-IDF with a logistic regression; for
@@ -42,9 +42,9 @@ ALONE = {task: f"alone: {task}" for task in TASKS}
 OPTIMIZERS = {"AdamW: translate": "AdamW", "AdamW by size: translate": "AdamW by size"}  # of arms; of others Adafactor
 ARMS = ("together", *ALONE.values(), *OPTIMIZERS, "spans first")
 SEEDS, TRIAL_SEED = (1, 2, 3), 0
-TRIED = [(2e-2, 0.0), (4e-2, 0.0), (8e-2, 0.0), (2e-2, 0.1), (4e-2, 0.1)]  # the highest rate, and dropout
+TRIED = [(2e-2, 0.0), (4e-2, 0.0), (8e-2, 0.0), (4e-2, 0.1)]  # the highest rate, and dropout
 OF_ADAMW = {"AdamW: translate": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)}  # without dropout
-OF_ADAMW |= {"AdamW by size: translate": (5e-3, 1e-2, 2e-2, 4e-2, 8e-2)}
+OF_ADAMW |= {"AdamW by size: translate": (1e-2, 2e-2, 4e-2, 8e-2)}
 UPDATES, MAX_TOKENS, WARM_UP = 1000, 2500, 0.1  # of a task; of a batch; of all updates
 SPANS, WINDOW, SHORTEST = 2000, 48, 8  # updates of span corruption; tokens of a text at most and at least
 LONGEST, KEPT = 48, 20  # tokens of an answer; texts that are kept of a task

@@ -67,6 +67,5 @@ def test_all_checkpoints_of_the_repository_stay_small():
     kept = [path for path in files if "training" not in path.parts]
     assert FOLDER / "model.safetensors" in kept
     assert max(path.stat().st_size for path in kept) < 5e6 and SHIPPED / "bert-en" / "model.safetensors" in kept
-    assert (
-        sum(path.stat().st_size for path in kept) < 17e6
-    )  # translators 8.9, BERT 3.8, GPTs 1.9, speech 1.0, adapters 0.9
+    whole = sum(path.stat().st_size for path in kept)
+    assert whole < 20e6  # translators 8.9, BERT 3.8, T5 2.9, GPTs 1.9, speech 1.0, adapters 0.9
