@@ -21,7 +21,7 @@ def book(tmp_path_factory):
     built = build(
         tmp_path_factory.mktemp("figures"),
         [text("```{toctree}\nnotebooks/22-y\nbook/z\n```")],
-        extensions=("diagrams", "figures"),
+        extensions=("diagrams", "figure_numbers"),
         files={
             "notebooks/22-y.ipynb": nbformat.writes(new_notebook(cells=CELLS, metadata=METADATA)),
             "notebooks/diagrams/square.svg": SVG,
