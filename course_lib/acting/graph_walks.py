@@ -10,6 +10,7 @@ an observation is a node, an action the node to go to. Where no edge leads there
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class GraphWalk:
 
     Raises
     ------
-    ValueError : edges that are not (N, N), no start, or a limit below one.
+    ValueError : edges that are not (N, N), no start, a goal or a start that is no node, or a limit below one.
     """
 
     def __init__(self, edges, goal: int, starts: Sequence[int], limit: int = 10, missed: float = 10.0):
@@ -44,6 +45,9 @@ class GraphWalk:
             raise ValueError(f"edges must have shape (N, N), got {self.edges.shape}")
         if not len(starts):
             raise ValueError("there must be a node to start from")
+        for name, nodes in (("goal", (goal,)), ("starts", starts)):
+            if min(nodes) < 0 or max(nodes) >= len(self.edges):
+                raise ValueError(f"nodes are 0 ... {len(self.edges) - 1}, got {name}={nodes}")
         check_count("limit", limit)
         self.goal, self.starts, self.limit, self.missed = goal, tuple(starts), limit, missed
         self.rng, self.node, self.steps = np.random.default_rng(0), goal, 0
@@ -60,10 +64,18 @@ class GraphWalk:
         return self.node, {}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict]:
-        """Go to a node: where one stands then, the reward, whether it is the goal, whether the steps are over."""
+        """Go to a node: where one stands then, the reward, whether it is the goal, whether the steps are over.
+
+        Raises
+        ------
+        ValueError : no node. TypeError : no integer.
+        """
+        action = index(action)
+        if not 0 <= action < len(self.edges):
+            raise ValueError(f"an action is the node to go to, 0 ... {len(self.edges) - 1}, got {action}")
         self.steps += 1
         if self.edges[self.node, action]:
-            self.node = int(action)
+            self.node = action
         arrived = self.node == self.goal
         over = not arrived and self.steps >= self.limit
         return self.node, -1.0 - self.missed * over, arrived, over, {}
@@ -95,7 +107,8 @@ def random_graph(n_nodes: int, n_successors: int, rng: np.random.Generator, limi
 
 
 def random_walks(env: GraphWalk, n: int, rng: np.random.Generator) -> list[Episode]:
-    """n walks from random starts, each step along a random edge."""
+    """n walks from random starts, each step along a random edge; `env` itself stays where it is."""
+    env = env.starting(*env.starts)
     env.rng = rng
 
     def wander(states, actions, rewards):

@@ -100,8 +100,30 @@ def test_what_is_no_graph():
         ((EDGES[:3], 0, [1]), r"edges must have shape \(N, N\), got \(3, 4\)"),
         ((EDGES, 0, []), "there must be a node to start from"),
         ((EDGES, 0, [1], 0), "limit"),
+        ((EDGES, 4, [1]), r"nodes are 0 ... 3, got goal=\(4,\)"),
+        ((EDGES, 0, [1, -1]), r"got starts=\[1, -1\]"),
     ):
         with pytest.raises(ValueError, match=message):
             GraphWalk(*arguments)
     with pytest.raises(ValueError, match="n_nodes"):
         random_graph(3, 3, np.random.default_rng(0))
+
+
+def test_an_action_that_is_no_node_is_refused_and_changes_nothing():
+    env = GraphWalk(EDGES, 0, [3])
+    env.reset(seed=1)
+    for action in (-1, 4):
+        with pytest.raises(ValueError, match=f"the node to go to, 0 ... 3, got {action}"):
+            env.step(action)
+    with pytest.raises(TypeError):
+        env.step(1.0)
+    assert (env.node, env.steps) == (3, 0) and env.step(np.int64(2))[0] == 2
+
+
+def test_random_walks_leave_their_graph_as_it_was():
+    env = GraphWalk(EDGES, 0, [3, 2, 1])
+    twin = GraphWalk(EDGES, 0, [3, 2, 1])
+    env.reset(seed=5), twin.reset(seed=5)
+    random_walks(env, 3, np.random.default_rng(0))
+    assert (env.node, env.steps) == (twin.node, twin.steps)
+    assert [env.reset()[0] for _ in range(8)] == [twin.reset()[0] for _ in range(8)]
