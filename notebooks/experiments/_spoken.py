@@ -139,6 +139,11 @@ def late(found, starts, ends) -> float | None:
     return round(float(np.abs(found - true).mean() * 1000), 1)
 
 
+def spots(weights) -> np.ndarray:
+    """Where each syllable's weights (..., K, S) lie in the mean, seconds (..., K)."""
+    return weights @ np.arange(weights.shape[-1]) * MOMENT / weights.sum(axis=-1)
+
+
 def inside(weights, mask) -> np.ndarray:
     """The share of each syllable's weights (..., K, S) that lies where it is said (K, S): (..., K)."""
     return (weights * mask).sum(axis=-1) / weights.sum(axis=-1)

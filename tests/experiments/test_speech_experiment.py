@@ -58,6 +58,7 @@ def test_edits_are_the_fewest(found, true, expected):
 def test_times_of_another_number_of_syllables_are_not_compared():
     assert spoken.late(np.array([0.1, 0.32]), np.array([0.1]), np.array([0.3])) == 10.0
     assert spoken.late(np.array([0.1]), np.array([0.1]), np.array([0.3])) is None
+    assert np.allclose(spoken.spots(np.array([[0, 3.0, 1.0], [0, 0, 2.0]])), [1.25 * spoken.MOMENT, 2 * spoken.MOMENT])
 
 
 def test_the_share_of_a_syllable_that_is_written_backwards_is_that_of_its_own_moment():
