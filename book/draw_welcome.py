@@ -2,7 +2,8 @@
 
     python book/draw_welcome.py
 
-writes book/_static/welcome.svg. The page includes the file as it is, so its colours follow light and dark mode.
+writes book/_static/welcome.svg, and welcome-narrow.svg for a telephone, where the sentence runs downwards. The page
+includes the files as they are, so their colours follow light and dark mode, and shows the one that it has room for.
 """
 
 from html import escape
@@ -16,7 +17,9 @@ from course_lib.text.wordpiece import WordPiece
 SENTENCE = "The animal did not cross the street because it was too tired."
 WORD, LAYER, HEAD = "it", 4, 2  # layer and head are counted from one
 TARGET = Path(__file__).parent / "_static" / "welcome.svg"
+NARROW = TARGET.with_name("welcome-narrow.svg")
 CHARACTER, GAP, BASE, HEIGHT = 9.6, 13, 225, 262
+LINE, SIDE, WIDTH = 25, 190, 340  # of the narrow picture: from token to token, where they begin, and its width
 
 
 def attention_of_word() -> tuple[list[str], int, np.ndarray]:
@@ -29,6 +32,22 @@ def attention_of_word() -> tuple[list[str], int, np.ndarray]:
     return tokens, place, np.asarray(outputs.weights[LAYER - 1])[0, HEAD - 1, place]
 
 
+def said(tokens: list[str], weights: np.ndarray) -> str:
+    """The picture in words."""
+    return (
+        f"What “{WORD}” attends to in the sentence “{SENTENCE}”: {weights.max():.2f} of its attention goes to "
+        f"“{tokens[int(weights.argmax())]}”."
+    )
+
+
+def stroke(weight: float, strongest: bool) -> str:
+    """How the line of a weight is drawn: the eye compares areas, so its width is in proportion to the weight."""
+    return (
+        f'fill="none" stroke="var(--welcome-{"strong" if strongest else "weak"})" '
+        f'stroke-width="{max(14 * weight, 0.4):.1f}" stroke-linecap="round" opacity="{0.35 + 0.65 * weight:.2f}"'
+    )
+
+
 def draw(tokens: list[str], place: int, weights: np.ndarray) -> str:
     """The picture as an SVG document without fixed colours for text and ground."""
     widths = [len(token) * CHARACTER for token in tokens]
@@ -38,7 +57,6 @@ def draw(tokens: list[str], place: int, weights: np.ndarray) -> str:
     best = int(weights.argmax())
     arcs, words = [], []
     for i, (token, centre, weight) in enumerate(zip(tokens, centres, weights, strict=True)):
-        colour = "var(--welcome-strong)" if i == best else "var(--welcome-weak)"
         reach = abs(centre - centres[place]) / 2
         height = min(0.62 * reach, BASE - 45)
         if i == place:
@@ -46,21 +64,14 @@ def draw(tokens: list[str], place: int, weights: np.ndarray) -> str:
         else:
             path = f"M {centres[place]:.0f} {BASE - 20} A {reach:.0f} {height:.0f} 0 0 "
             path += f"{int(centre > centres[place])} {centre:.0f} {BASE - 20}"
-        # The area of a line is what the eye compares, so the width is in proportion to the weight.
-        arcs.append(
-            f'  <path d="{path}" fill="none" stroke="{colour}" stroke-width="{max(14 * weight, 0.4):.1f}" '
-            f'stroke-linecap="round" opacity="{0.35 + 0.65 * weight:.2f}"/>'
-        )
+        arcs.append(f'  <path d="{path}" {stroke(weight, i == best)}/>')
         strong = ' font-weight="700"' if i in (place, best) else ""
         words.append(
             f'  <text x="{centre:.0f}" y="{BASE}" fill="currentColor"{strong}>{escape(token)}</text>\n'
             f'  <text x="{centre:.0f}" y="{BASE + 22}" fill="var(--pst-color-text-muted, #555)" font-size="12.5">'
             f"{weight:.2f}</text>"
         )
-    title = (
-        f"What “{WORD}” attends to in the sentence “{SENTENCE}”: {weights[best]:.2f} of its attention goes to "
-        f"“{tokens[best]}”."
-    )
+    title = said(tokens, weights)
     return (
         f'<svg class="welcome" xmlns="http://www.w3.org/2000/svg" viewBox="0 30 {total:.0f} {HEIGHT - 30}" '
         f'role="img" aria-label="{escape(title)}">\n'
@@ -70,6 +81,36 @@ def draw(tokens: list[str], place: int, weights: np.ndarray) -> str:
     )
 
 
+def draw_narrow(tokens: list[str], place: int, weights: np.ndarray) -> str:
+    """The same picture with a token on each line, its share at the end of it, and the arcs on the left."""
+    best = int(weights.argmax())
+    lines = [LINE * (i + 0.5) for i in range(len(tokens))]
+    arcs, words = [], []
+    for i, (token, y, weight) in enumerate(zip(tokens, lines, weights, strict=True)):
+        reach = abs(y - lines[place]) / 2
+        if i == place:
+            path = f"M {SIDE - 12} {y - 5:.0f} c -26 -9 -26 19 0 10"
+        else:
+            path = f"M {SIDE - 12} {lines[place]:.0f} A {min(1.2 * reach, SIDE - 30):.0f} {reach:.0f} 0 0 "
+            path += f"{int(y < lines[place])} {SIDE - 12} {y:.0f}"
+        arcs.append(f'  <path d="{path}" {stroke(weight, i == best)}/>')
+        strong = ' font-weight="700"' if i in (place, best) else ""
+        words.append(
+            f'  <text x="{SIDE}" y="{y + 5:.0f}" fill="currentColor"{strong}>{escape(token)}</text>\n'
+            f'  <text x="{WIDTH - 10}" y="{y + 5:.0f}" fill="var(--pst-color-text-muted, #555)" text-anchor="end">'
+            f"{weight:.2f}</text>"
+        )
+    return (
+        f'<svg class="welcome" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {LINE * len(tokens)}" '
+        f'role="img" aria-label="{escape(said(tokens, weights))}">\n'
+        '<g font-family="inherit" font-size="16">\n'
+        + "\n".join(arcs[:best] + arcs[best + 1 :] + [arcs[best]] + words)
+        + "\n</g>\n</svg>\n"
+    )
+
+
 if __name__ == "__main__":
-    TARGET.write_text(draw(*attention_of_word()), encoding="utf-8")
-    print(f"{TARGET} is drawn")
+    found = attention_of_word()
+    for path, picture in ((TARGET, draw(*found)), (NARROW, draw_narrow(*found))):
+        path.write_text(picture, encoding="utf-8")
+        print(f"{path} is drawn")

@@ -4,7 +4,7 @@
     python book/make_pdf.py torch      NumPy and PyTorch alone; likewise tensorflow
 
 Links from page to page lead to the page's first sheet. Live figures are printed as they begin, exercises with their
-solutions folded away. The reference of the library and the listings of its code are left out.
+solutions folded away. The reference of the library, the listings of its code and folded code are left out.
 """
 
 import argparse
@@ -33,6 +33,25 @@ CHOOSE = """(others) => document.querySelectorAll(".sd-tab-set").forEach((set) =
 FOOTER = """<div style="width: 100%; font-size: 7pt; text-align: center; color: #555">
 <span class="title"></span> · <span class="pageNumber"></span></div>"""
 MARGIN = {"top": "16mm", "bottom": "18mm", "left": "15mm", "right": "15mm"}
+SCALE = 0.8  # letters of ten points in the text
+WIDTH = 850  # pixels between the margins of a sheet: 180 mm at 96 to the inch, divided by SCALE
+# What belongs together stays on one sheet.
+STYLE = """
+.sd-tab-set > label { break-after: avoid }
+.figure-number { break-before: avoid }
+.live-figure { break-inside: avoid }
+"""
+# Paper does not unfold, so folded code goes, and does not scroll, so a formula that is too wide gets smaller letters.
+FIT = """() => {
+  document.querySelectorAll(".cell details.hide").forEach((fold) => {
+    if (fold.querySelector("summary").textContent.includes("Show code")) fold.remove();
+  });
+  document.querySelectorAll("div.math").forEach((box) => {
+    const formula = box.querySelector("mjx-container");
+    const fits = formula ? box.clientWidth / formula.scrollWidth : 1;
+    if (fits < 1) formula.style.fontSize = `${0.99 * fits * parseFloat(getComputedStyle(formula).fontSize)}px`;
+  });
+}"""
 
 
 def contents(root: Path = ROOT) -> list[tuple[str, str]]:
@@ -94,19 +113,24 @@ def write(site: Path, target: Path, pages: list[tuple[str, str]], framework: str
         raise FileNotFoundError(f"{site} lacks {missing[0]}.html: build the book with `make book`")
     printed = []
     with serve(site) as base, open_browser() as browser:
-        tab = browser.new_page(color_scheme="light")
+        tab = browser.new_page(color_scheme="light", viewport={"width": WIDTH, "height": 1200})
         tab.set_default_timeout(600_000)
         for name, part in pages:
             open_page(tab, f"{base}{name}.html")
             tab.wait_for_load_state("networkidle")
             if framework is not None:
                 tab.evaluate(CHOOSE, [other for other in NAMES if other != framework])
-            options = {"format": "A4", "margin": MARGIN, "display_header_footer": True, "tagged": True}
+            tab.add_style_tag(content=STYLE)
+            tab.emulate_media(media="print")
+            tab.evaluate(FIT)
+            options = {"format": "A4", "margin": MARGIN, "scale": SCALE, "display_header_footer": True, "tagged": True}
             pdf = tab.pdf(**options, header_template="<span></span>", footer_template=FOOTER, print_background=True)
+            tab.emulate_media(media="screen")
             printed.append((name, part, tab.locator("h1").first.inner_text().rstrip("#"), pdf))
             print(f"  {name}", flush=True)
         book = join(printed, base)
-    book.add_metadata({"/Title": "Attention and Transformers"})
+    edition = f" ({NAMES[framework]})" if framework else ""
+    book.add_metadata({"/Title": f"Attention and Transformers{edition}"})
     target.parent.mkdir(parents=True, exist_ok=True)
     book.write(target)
     return len(book.pages)

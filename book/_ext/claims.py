@@ -1,8 +1,8 @@
-"""Sphinx extension: a number that the prose quotes from a cell says on hover what computed it.
+"""Sphinx extension: a number that the prose quotes from a cell says what computed it, when pointed at.
 
 Lectures write `0.83<!--name-->`, and a cell keeps the number by `course_lib.lecture.show.claims(name=...)`. Here the
-number gets a title: its value, its interval, and what computed it. The cells' lines that keep claims are machinery and
-are not shown.
+number gets a title: its value, its interval, and what computed it. A title asks for a mouse; `cards.js` makes a card of
+it, for a touch and a keyboard as well. The cells' lines that keep claims are machinery and are not shown.
 """
 
 import re
@@ -97,5 +97,6 @@ def _explain(comment: nodes.raw, words: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_transform(QuotedNumbers)
+    app.add_js_file("cards.js", defer="defer")  # once, though the glossary's terms ask for it, too
     app.config.suppress_warnings.append("mystnb.unknown_mime_type")  # tests/lectures hold what kinds there are
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,7 @@
 
 The terms and their sentences are read from `book/glossary.md`. A term is linked once on a page, in running text: not
 in headings, links, code, formulas and emphasised words. A page that sets a term in bold introduces it there, and does
-not link it. What appears on hover and focus is made by `glossary.js`; without JavaScript the word is a link.
+not link it. What appears on hover and focus is made by `cards.js`; without JavaScript the word is a link.
 """
 
 import re
@@ -94,5 +94,5 @@ class LinkTerms(SphinxPostTransform):
 
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_post_transform(LinkTerms)
-    app.add_js_file("glossary.js", defer="defer")
+    app.add_js_file("cards.js", defer="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -18,6 +18,11 @@ TAB = """<input type="radio" name="s" id="{0}"><label for="{0}" data-sync-id="{0
 <div class="sd-tab-content">{1}</div>"""
 SAID = {"numpy": "nnn", "torch": "ttt", "tensorflow": "kkk"}
 TABS = f'<div class="sd-tab-set">{"".join(TAB.format(*item) for item in SAID.items())}</div>'
+FORMULA = """<div class="math"><mjx-container style="display: block; overflow: auto; white-space: nowrap">{}
+</mjx-container></div>"""
+WIDE = FORMULA.format("narrow") + FORMULA.format("<i>x y z </i>" * 70 + "ends")
+FOLD = '<details class="admonition hide above-input"><summary>{}</summary>code</details>'
+FOLDED = f'<div class="cell">{FOLD.format("Show code")}{FOLD.format("Show solution")}</div>'
 PAGES = [("book/index", ""), ("notebooks/a", "One"), ("notebooks/b", "One")]
 
 
@@ -59,6 +64,16 @@ def test_the_pages_stand_in_order_with_an_outline_and_links_inside(site, tmp_pat
 def test_one_framework_is_printed_with_numpy_and_without_the_other(site, tmp_path, framework, kept, gone):
     text = printed(site, tmp_path, framework).pages[1].extract_text()
     assert kept in text and "nnn" in text and gone not in text
+
+
+def test_a_wide_formula_is_set_smaller_and_folded_code_leaves_no_bar(site, tmp_path):
+    (site / "notebooks" / "wide.html").write_text(PAGE.format(title="W", body=WIDE + FOLDED), encoding="utf-8")
+    make_pdf.write(site, tmp_path / "book.pdf", [("notebooks/wide", "")], "torch")
+    document = PdfReader(tmp_path / "book.pdf")
+    said = document.pages[0].extract_text()
+    assert "narrow" in said and "ends" in said, "a part of the formula is cut off"
+    assert "Show code" not in said and "Show solution" in said
+    assert document.metadata.title == "Attention and Transformers (PyTorch)"
 
 
 def test_a_page_that_is_not_built_is_named(site, tmp_path):
