@@ -741,7 +741,7 @@ def test_recall(tmp_path, monkeypatch, attention):
     assert 3 < figures["loss_of_30_updates"][0] < 8
 
 
-@pytest.mark.parametrize("attention", ["full", "windowed", "linear", "few keys", "few values"])
+@pytest.mark.parametrize("attention", ["full", "windowed", "linear", "few keys", "few values", "spread keys"])
 def test_a_model_that_recalls_sees_as_far_back_as_the_table_it_is_compared_to(attention):
     torch.manual_seed(0)
     model = long_inputs.Recaller(long_inputs.ATTENTION[attention], 16).eval()
@@ -765,6 +765,24 @@ def test_linear_attention_of_few_features_leaves_the_others_alone():
     whole = linear_attention(q, k, v, causal=True).output
     torch.testing.assert_close(few_values[..., :16], whole[..., :16])
     assert few_values.shape == whole.shape and not few_values[..., 16:].any()
+
+
+def test_linear_attention_of_spread_keys_reads_few_numbers_of_queries_and_keys_and_has_many_features():
+    q, k, v = torch.randn(3, 1, 1, 20, 64, generator=torch.Generator().manual_seed(0))
+    found = long_inputs.ATTENTION["spread keys"](q, k, v, causal=True).output
+    few = [torch.nn.functional.pad(x[..., :16], (0, 48)) for x in (q, k)]
+    torch.testing.assert_close(long_inputs.ATTENTION["spread keys"](*few, v, causal=True).output, found)
+    matrix = long_inputs.mixed(16, 64)
+    torch.testing.assert_close(
+        linear_attention(q[..., :16] @ matrix, k[..., :16] @ matrix, v, causal=True).output, found
+    )
+
+
+def test_a_stack_has_a_layer_of_each_kind_in_their_order():
+    layers = long_inputs.stacked("windowed then linear", 16).decoder.layers
+    kinds = [layer.self_attention.attention for layer in layers]
+    assert kinds == [long_inputs.ATTENTION["windowed"], long_inputs.ATTENTION["linear"]]
+    assert len(long_inputs.stacked("full", 16).decoder.layers) == 1
 
 
 def test_a_cost(tmp_path, monkeypatch):
