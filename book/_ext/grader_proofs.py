@@ -1,9 +1,14 @@
-"""Sphinx extension: what is known of a grader, from the record that `python -m tests.support.proof` writes.
+"""Sphinx extension: what is known of a grader, from the records in `tests/assignments/`.
 
-``{grader-proof} ASSIGNMENT`` says in figures what was tried and what became of it, and lists it in tables.
+``{grader-proof} ASSIGNMENT`` says in figures what was tried and what became of it, and lists it in tables; the record
+is that of `python -m tests.support.proof`.
+
+``{attack-table}`` says how many attacks each grader held, by their class, and lists them all; the record is that of
+`python -m tests.support.attack_table`.
 """
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from docutils import nodes
@@ -12,6 +17,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 RECORD = Path(__file__).parents[2] / "tests" / "assignments" / "proofs.json"
+ATTACKS = RECORD.with_name("attacks.json")
+GRADERS = {"ours": "ours", "nbgrader": "nbgrader as it comes", "otter": "otter-grader"}
 KINDS = {"right": "Right, in other styles", "wrong": "Wrong", "tricks": "Tries for points, and accidents"}
 
 
@@ -58,6 +65,69 @@ def plain(text: str) -> str:
     return text if text.startswith("`") else text.replace("$", r"\$").replace("*", r"\*").replace("_", r"\_")
 
 
+def tried(record: dict) -> list[str]:
+    """The graders that every attack was tried on; of others the page says nothing yet."""
+    return [grader for grader in GRADERS if all(grader in attack for attack in record["attacks"].values())]
+
+
+def in_words(outcomes: list[str]) -> str:
+    """How many of them there are of each kind, the commonest first: `3 held, 1 forged`."""
+    return ", ".join(f"{number} {outcome}" for outcome, number in Counter(outcomes).most_common())
+
+
+def totals(record: dict) -> list[list[str]]:
+    """A row for every class of attacks, and one for all: each attack counts once, by the gravest that it did."""
+    attacks = list(record["attacks"].values())
+    classes = sorted({attack["class"] for attack in attacks})
+    rows = [["class", "attacks", *(GRADERS[grader] for grader in tried(record))]]
+    for name in [*classes, "all"]:
+        chosen = [attack for attack in attacks if name in ("all", attack["class"])]
+        of = [in_words([attack[grader][0] for attack in chosen]) for grader in tried(record)]
+        rows.append([name, str(len(chosen)), *of])
+    return rows
+
+
+def every_attack(record: dict) -> list[list[str]]:
+    """A row for every attack."""
+    rows = [["attack", "what it tries", *(GRADERS[grader] for grader in tried(record))]]
+    for name, attack in record["attacks"].items():
+        outcomes = [", ".join(attack[grader]) for grader in tried(record)]
+        rows.append([f"`{name}`", attack["tries"], *outcomes])
+    return rows
+
+
+def versions(record: dict) -> str:
+    """What was attacked, and when."""
+    said = []
+    for grader in tried(record):
+        of = record["graders"][grader]
+        parts = [f"{name} {version}" for name, version in of.items() if name != "date"]
+        said.append(f"{GRADERS[grader]}: {', '.join(parts)}, on {of['date']}")
+    return "Attacked were " + "; ".join(said) + "."
+
+
+def list_table(rows: list[list[str]]) -> list[str]:
+    """Rows as a table in MyST, the first as its head."""
+    lines = ["```{list-table}", ":header-rows: 1", ""]
+    for row in rows:
+        lines += [f"{'* -' if not column else '  -'} {plain(cell)}" for column, cell in enumerate(row)]
+    return [*lines, "```"]
+
+
+class AttackTable(SphinxDirective):
+    """``{attack-table}``, without arguments."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(ATTACKS))
+        record = json.loads(ATTACKS.read_text(encoding="utf-8"))
+        rows = every_attack(record)
+        lines = [*list_table(totals(record)), "", versions(record), ""]
+        lines += [f"````{{dropdown}} Every attack ({len(rows) - 1})", *list_table(rows), "````", ""]
+        parsed = nodes.container(classes=["grader-proof"])
+        self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, parsed)
+        return [parsed]
+
+
 class GraderProof(SphinxDirective):
     """``{grader-proof} ASSIGNMENT``, with the name of an assignment that the record has."""
 
@@ -71,10 +141,7 @@ class GraderProof(SphinxDirective):
             raise self.error(f"There is no proof of {name!r}; the record has {', '.join(record)}.")
         lines = [*summary(record[name]), ""]
         for title, rows in tables(record[name]):
-            lines += [f"````{{dropdown}} {title} ({len(rows) - 1})", "```{list-table}", ":header-rows: 1", ""]
-            for row in rows:
-                lines += [f"{'* -' if not column else '  -'} {plain(cell)}" for column, cell in enumerate(row)]
-            lines += ["```", "````", ""]
+            lines += [f"````{{dropdown}} {title} ({len(rows) - 1})", *list_table(rows), "````", ""]
         parsed = nodes.container(classes=["grader-proof"])
         self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, parsed)
         return [parsed]
@@ -82,4 +149,5 @@ class GraderProof(SphinxDirective):
 
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("grader-proof", GraderProof)
+    app.add_directive("attack-table", AttackTable)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

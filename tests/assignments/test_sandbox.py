@@ -119,6 +119,16 @@ sizes
     assert all(0 < size <= SETTINGS["scratch"] for size in said(inside, code))
 
 
+def test_no_other_name_of_a_folder_shows_what_is_closed(inside):
+    code = """
+import os
+closed = ("scipy", "torch", "tensorflow", "nbgrader")
+walk = (place for place in os.walk("/") if not place[0].startswith("/proc"))
+[place[0] for place in walk if os.path.basename(place[0]) in closed and "__init__.py" in place[2]]
+"""
+    assert said(inside, code) == []
+
+
 def test_it_imports_numpy_and_the_checks_and_no_other_library_of_the_task(inside):
     code = """
 found = []

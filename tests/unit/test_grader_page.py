@@ -52,6 +52,44 @@ def test_nothing_in_a_table_is_taken_for_markup(grader_proofs):
     assert grader_proofs.plain("`f_1`") == "`f_1`"
 
 
+ATTACKS = {
+    "graders": {
+        "ours": {"course_lib": "1.0", "date": "2026-11-27"}, "nbgrader": {"nbgrader": "7.0", "date": "2026-11-28"},
+        "otter": {"otter-grader": "6.0", "date": "2026-11-29"},
+    },
+    "attacks": {
+        "a_1": {"class": "files", "tries": "Links.", "ours": ["held"], "nbgrader": ["forged", "read"],
+                "otter": ["held"]},
+        "b_2": {"class": "files", "tries": "Modules.", "ours": ["held"], "nbgrader": ["stopped", "forged"]},
+        "c_3": {"class": "memory", "tries": "All of it.", "ours": ["held"], "nbgrader": ["took"], "otter": ["took"]},
+    },
+}  # fmt: skip
+
+
+def test_an_attack_counts_once_for_each_grader_by_the_gravest_that_it_did(grader_proofs):
+    head, *rows = grader_proofs.totals(ATTACKS)
+    assert head == ["class", "attacks", "ours", "nbgrader as it comes"], "otter was not tried by all"
+    assert rows == [
+        ["files", "2", "2 held", "1 forged, 1 stopped"],
+        ["memory", "1", "1 held", "1 took"],
+        ["all", "3", "3 held", "1 forged, 1 stopped, 1 took"],
+    ]
+
+
+def test_all_that_an_attack_did_is_listed(grader_proofs):
+    rows = grader_proofs.every_attack(ATTACKS)
+    assert rows[1] == ["`a_1`", "Links.", "held", "forged, read"] and len(rows) == 4
+
+
+def test_what_was_attacked_and_when_is_said(grader_proofs):
+    said = grader_proofs.versions(ATTACKS)
+    assert said.endswith("course_lib 1.0, on 2026-11-27; nbgrader as it comes: nbgrader 7.0, on 2026-11-28.")
+
+
+def test_the_page_has_the_table_of_attacks():
+    assert "```{attack-table}\n" in (BOOK / "graders.md").read_text(encoding="utf-8")
+
+
 def test_every_recorded_grader_is_on_the_page():
     record = json.loads((BOOK.parent / "tests" / "assignments" / "proofs.json").read_text(encoding="utf-8"))
     page = (BOOK / "graders.md").read_text(encoding="utf-8")

@@ -88,7 +88,8 @@ def arguments(folder: Path, scratch: int, packages: Iterable[str] | None, hidden
     seen = [*SYSTEM, *(str(Path(root, part)) for root in {sys.prefix, sys.base_prefix} for part in OF_PYTHON)]
     given = ["--size", str(scratch), "--tmpfs", "/tmp"]  # first: Python may be installed below
     for path in seen:
-        if os.path.islink(path) and path in SYSTEM:
+        # bound as a folder, a virtual environment's lib64, a link to lib, would show what _only hides in lib
+        if os.path.islink(path) and (path in SYSTEM or not os.path.isabs(os.readlink(path))):
             given += ["--symlink", os.readlink(path), path]
         elif os.path.exists(path):
             given += ["--ro-bind", path, path]

@@ -3,6 +3,6 @@
 class: answer key and tests
 """
 
-cells = [each for each in get_ipython().user_ns["In"] if "HIDDEN" in each]
-cells += [row[2] for row in get_ipython().history_manager.get_range() if "hidden_" in row[2]]
+cells = list(get_ipython().user_ns["In"]) + [row[2] for row in get_ipython().history_manager.get_range()]
+cells = [each for each in cells if ("HIDDEN" in each or "hidden_" in each) and "history_manager" not in each]
 print("leaked", cells) if cells else None
