@@ -970,6 +970,53 @@ def decoder_alone() -> Diagram:
 
 
 @drawn
+def text_to_text() -> Diagram:
+    d = Diagram(
+        520, 320,
+        "Four tasks through one model. Each source begins with a word that says what is asked: translate, mend, judge, "
+        "answer. All four go through the same encoder and the same decoder, which write a sentence, a sentence, good, "
+        "and a place. Encoder and decoder add to each score a learned number, the same along each diagonal.",
+    )  # fmt: skip
+    asked = (
+        ("translate:", "Me gusta leer.", "I like to read."),
+        ("mend:", "I like read to.", "I like to read."),
+        ("judge:", "A warm and funny film.", "good"),
+        ("answer:", "Where is Ada? Ada ...", "attic"),
+    )
+    step, top, high = 58, 34, 46
+    tall = 3 * step + high
+    encoder = d.box(202, top, 92, tall, colour="key", learned=True)
+    decoder = d.box(320, top, 82, tall, colour="query", learned=True)
+    for box, name, seen, shape in (
+        (encoder, "encoder", "all to all", "(S, d)"),
+        (decoder, "decoder", "causal", "(T, d)"),
+    ):
+        middle = box.x + box.width / 2
+        d.text(middle, top + 24, name)
+        d.text(middle, top + 44, seen, 12.5, muted=True)
+        d.text(middle, top + tall - 18, shape, 12.5, muted=True)
+        by_distance = (0.15, 0.4, 0.9, 0.25, 0.6, 0.75, 0.3)  # of keys three before to three behind
+        added = [[by_distance[j - i + 3] if name == "encoder" or j <= i else None for j in range(4)] for i in range(4)]
+        d.text(middle, top + 76, "scores +", 12.5, muted=True)
+        d.cells(middle - 32, top + 92, added, 16, "key" if box is encoder else "query")
+    d.arrow(encoder.right, decoder.left, colour="key", width=2.6)
+    for i, (word, source, target) in enumerate(asked):
+        y = top + step * i
+        box = d.box(4, y, 172, high, word, source, colour="warn")
+        d.arrow(box.right, (encoder.x - 2, box.right[1]))
+        said = d.box(428, y + 6, 90, high - 12, target, colour="out", size=12.5)
+        d.arrow((decoder.x + decoder.width, said.left[1]), (426, said.left[1]), colour="out")
+    d.text(90, 14, "what is asked, and of what", 13, muted=True)
+    d.text(302, 14, "one set of weights", 13, bold=True)
+    d.text(473, 14, "written", 13, muted=True)
+    below = decoder.bottom[0], 268
+    d.arrow((473, 248), (473, below[1]), below, (below[0], top + tall + 2), colour="out", dashed=True)
+    d.text(417, 282, "written so far", 12.5, muted=True)
+    d.text(260, 306, "a learned number for each distance is added to the scores: no other positions", 13)
+    return d
+
+
+@drawn
 def long_inputs() -> Diagram:
     d = Diagram(
         520, 400,

@@ -12,6 +12,7 @@ kind.
 
 from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ GOES, TAKES = ("went to", "walked to", "moved to"), ("took", "picked up", "found
 KINDS, TOLD = ("where is she", "who has it", "where is it"), 0.8  # of the questions at least so many have an answer
 VOCABULARY, SENTINELS = 4000, 32
 LONGEST = {"source": 100, "target": 40}  # tokens of a training pair; longer ones are left out
+KEPT = Path(__file__).parent / "recorded" / "text_to_text" / "tokenizer.json"  # learning it anew takes 20 seconds
 HELD = 400  # validation and test examples of a task at most, but reviews and questions: all
 
 
@@ -133,7 +135,12 @@ def _few(n: int) -> np.ndarray:
 
 @cache
 def tokenizer() -> BytePairEncoding:
-    """Of all training texts; the sentinels of span corruption come behind its ids."""
+    """The kept one, or else one that is learned; the sentinels of span corruption come behind its ids."""
+    return BytePairEncoding.load(KEPT) if KEPT.exists() else learned()
+
+
+def learned() -> BytePairEncoding:
+    """A tokenizer of all training texts."""
     some = [texts(task, "train") for task in PREFIXES]
     return BytePairEncoding.train([text for pair in some for side in pair for text in side], VOCABULARY, lower=False)
 

@@ -217,14 +217,14 @@ def excess(found, kind: str) -> dict:
     return {"excess": round(float(over.mean()), 5), "excess_error": round(float(error), 6)}
 
 
-def interval(values, errors) -> Estimate:
-    """The mean of S seeds, (S,), and its 95% interval, from these and from their standard errors over sequences, (S,).
+def interval(values, errors, tested: int = TESTED) -> Estimate:
+    """The mean of S seeds, (S,), and its 95% interval, from these and from their standard errors, (S,).
 
-    All seeds are measured on the same sequences, so that the errors do not average out. Student's t has Satterthwaite's
-    degrees of freedom, as for `bits_per_byte`.
+    The errors are over as many sequences as were `tested`. All seeds are measured on the same sequences, so that the
+    errors do not average out. Student's t has Satterthwaite's degrees of freedom, as for `bits_per_byte`.
     """
     values, errors = np.asarray(values), np.asarray(errors)
-    parts, freedom = [np.mean(errors**2), values.var(ddof=1) / len(values)], [TESTED - 1, len(values) - 1]
+    parts, freedom = [np.mean(errors**2), values.var(ddof=1) / len(values)], [tested - 1, len(values) - 1]
     variance = sum(parts)
     spread = sum(part**2 / n for part, n in zip(parts, freedom, strict=True))
     half = t.ppf(0.975, variance**2 / spread) * np.sqrt(variance)

@@ -3,19 +3,19 @@
 Tasks: translating Spanish, putting two words back in their order, judging a review, answering a question about a story
 (`_tasks.py`). Each batch is of one task. "together" is a T5 of two and two layers and 128 features that has a batch of
 each task in turn, 1,000 of each. "alone: mend" and its like have the same 1,000 batches of one task and nothing else.
-"spans first" has as many updates as "together", but the first half are batches of span corruption, on the training
-sentences of the tasks and on IMDb's reviews, without those that are near to a review it is tested on.
 
-The optimizer is Adafactor (Shazeer and Stern 2018), T5's own, whose rate is a share of the size of a matrix; "AdamW:
-translate" is "alone: translate" with AdamW, whose rate is the same for small numbers and large ones, and "AdamW by
-size: translate" with AdamW and a rate for each matrix, in proportion to the size of its fresh numbers; "AdamW patient:
-translate" has four times the updates. The rate rises over a tenth of the updates and falls over the last half.
+The optimizer is Adafactor (Shazeer and Stern 2018), T5's own, whose rate is a share of the size of a matrix. Others
+train "alone: translate" with AdamW, whose rate is the same for small numbers and large ones ("AdamW"); with a rate for
+each matrix in proportion to the size of its fresh numbers ("AdamW by size"); with such a rate for the token table
+alone, sqrt(d_model) times that of all else, as if the table were stored smaller and multiplied ("AdamW table"). The
+rate rises over a tenth of the updates and falls over the last half.
 
-"together" and each "alone" have the best of three rates without dropout and one with it, those with AdamW of five and
-of four rates without, by the score on validation examples after a fourth of "together"'s updates and half of the
-others', with a seed of its own; "spans first" has what "together" has, and the patient arm what the other one has. Then
-three seeds train so. A score is BLEU for translations, and of the others the share that is right, of 100; all by greedy
-decoding.
+Each arm has the best of its rates, one of them also with dropout but for AdamW's, by the score on validation examples
+after a fourth of "together"'s updates and half of the others', with a seed of its own. AdamW's scores are near nothing
+by then, and by its loss a higher rate is ahead: "AdamW faster" has that. "AdamW patient" has the rate of "AdamW" and
+four times the updates. Of "alone: answer" the lowest rate was the best; "alone slower" has half of it. Then three seeds
+train so. A score is BLEU for translations, and of the others the share that is
+right, of 100; all by greedy decoding.
 
 Rivals without a network: for translations the English sentence whose Spanish one is nearest by TF-IDF; for
 mending the order of two neighbours that five-grams find likeliest; for reviews TF-IDF with a logistic regression; for
@@ -26,31 +26,32 @@ The weights of "together 1" are kept beside the record.
 
 import time
 from importlib.metadata import version
-from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
 
-from course_lib.batches.corrupted import CorruptedBatches, SpanCorruption
-from course_lib.data import pretraining_texts, reviews
 from course_lib.decoding.search import greedy
+from course_lib.evaluation.bleu import bleu_difference
+from course_lib.evaluation.estimate import Estimate
 from course_lib.models.t5 import T5Config
 from course_lib.text.padding import stacked
 from notebooks.experiments import _tasks as tasks
+from notebooks.experiments import in_context
 from notebooks.experiments.harness import Experiment, Record, Waiting, main, of_trials, table
 
 TASKS = tuple(tasks.PREFIXES)
 ALONE = {task: f"alone: {task}" for task in TASKS}
-PATIENT, PATIENCE = "AdamW patient: translate", 4
-OPTIMIZERS = {"AdamW: translate": "AdamW", "AdamW by size: translate": "AdamW by size", PATIENT: "AdamW"}
-ARMS = ("together", *ALONE.values(), *OPTIMIZERS, "spans first")  # those that OPTIMIZERS lacks have Adafactor
-LIKE = {"spans first": "together", PATIENT: "AdamW: translate"}  # arms that have the settings of others
+ADAMW, BY_SIZE, TABLE = (f"{name}: translate" for name in ("AdamW", "AdamW by size", "AdamW table"))
+FASTER, PATIENT, PATIENCE = "AdamW faster: translate", "AdamW patient: translate", 4
+OPTIMIZERS = {ADAMW: "AdamW", BY_SIZE: "AdamW by size", TABLE: "AdamW table", FASTER: "AdamW", PATIENT: "AdamW"}
+SLOWER = "alone slower: answer"
+ARMS = ("together", *ALONE.values(), SLOWER, *OPTIMIZERS)  # those that OPTIMIZERS lacks have Adafactor
+GIVEN = {FASTER: (4e-3, 0.0), PATIENT: (1e-3, 0.0), SLOWER: (1e-2, 0.0)}  # peak and dropout of arms without trials
 SEEDS, TRIAL_SEED = (1, 2, 3), 0
 TRIED = [(2e-2, 0.0), (4e-2, 0.0), (8e-2, 0.0), (4e-2, 0.1)]  # the highest rate, and dropout
-OF_ADAMW = {"AdamW: translate": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)}  # without dropout
-OF_ADAMW |= {"AdamW by size: translate": (1e-2, 2e-2, 4e-2, 8e-2)}
+OF_ADAMW = {ADAMW: (5e-4, 1e-3, 2e-3, 4e-3, 8e-3), BY_SIZE: (1e-2, 2e-2, 4e-2, 8e-2)}  # without dropout
+OF_ADAMW |= {TABLE: (1e-3, 2e-3, 4e-3, 8e-3)}
 UPDATES, MAX_TOKENS, WARM_UP = 1000, 2500, 0.1  # of a task; of a batch; of all updates
-SPANS, WINDOW, SHORTEST = 2000, 48, 8  # updates of span corruption; tokens of a text at most and at least
 LONGEST, KEPT = 48, 20  # tokens of an answer; texts that are kept of a task
 SIZES = {"d_model": 128, "n_layers": 2, "n_decoder_layers": 2, "n_heads": 4, "d_head": 32, "d_ff": 512}
 SIZES |= {"n_buckets": 16, "max_distance": 64}
@@ -78,21 +79,18 @@ class Run(NamedTuple):
     @property
     def learns(self) -> tuple:
         """Its tasks."""
-        if self.arm in OPTIMIZERS:
-            return ("translate",)
-        return tuple(task for task in TASKS if self.arm in (ALONE[task], "together", "spans first"))
+        return tuple(task for task in TASKS if self.arm == "together" or self.arm.endswith(f": {task}"))
 
     @property
     def updates(self) -> int:
         """The batches of its tasks, all together."""
-        whole = UPDATES * len(self.learns) - SPANS * (self.arm == "spans first")
-        whole *= PATIENCE if self.arm == PATIENT else 1
+        whole = UPDATES * len(self.learns) * (PATIENCE if self.arm == PATIENT else 1)
         return whole // (4 if len(self.learns) > 1 else 2) if self.is_trial else whole
 
     @property
     def seconds(self) -> float:
         """Of one processor core, about."""
-        return 120.0 if self.arm == "rivals" else 0.3 * (self.updates + SPANS * (self.arm == "spans first")) + 60.0
+        return 120.0 if self.arm == "rivals" else 0.3 * self.updates + 60.0
 
 
 def trials(arm: str) -> list[Run]:
@@ -101,7 +99,7 @@ def trials(arm: str) -> list[Run]:
     return [Run(arm, TRIAL_SEED, *settings) for settings in tried]
 
 
-TRIALS = [run for arm in ARMS if arm not in LIKE for run in trials(arm)]
+TRIALS = [run for arm in ARMS if arm not in GIVEN for run in trials(arm)]
 RUNS = table([*TRIALS, Run("rivals", TRIAL_SEED), *(Run(arm, seed) for arm in ARMS for seed in SEEDS)])
 
 
@@ -109,21 +107,6 @@ def config(dropout: float = 0.0) -> T5Config:
     """The sizes of all models."""
     ids = {"pad_id": tasks.tokenizer().pad_id, "start_id": tasks.tokenizer().pad_id, "end_id": tasks.tokenizer().end_id}
     return T5Config(tasks.tokenizer().vocab_size + tasks.SENTINELS, dropout=dropout, **SIZES, **ids)
-
-
-def spans(seed: int):
-    """Batches of span corruption without end: source and target ids, (B, S) and (B, T)."""
-    ids, sizes = tasks.tokenizer(), config()
-    held_out = [text for part in ("validation", "test") for text in tasks.judge(part).sources]
-    held_out += list(reviews.split(reviews.load(), train=7500).held_out.texts)
-    some = list(pretraining_texts.load(held_out, ("imdb",), progress=False).texts)
-    for task in TASKS:
-        some += [text for side in tasks.MADE[task]("train") for text in side]
-    rows = (row[1:-1] for row in ids.encode(some))
-    pieces = [row[i : i + WINDOW] for row in rows for i in range(0, len(row), WINDOW) if len(row) - i >= SHORTEST]
-    corruption = SpanCorruption(sizes.vocab_size, tasks.SENTINELS, ids.pad_id, ids.end_id, rolled=True)
-    batches = CorruptedBatches(pieces, corruption, MAX_TOKENS // (WINDOW + 16), seed=seed, pad_id=ids.pad_id)
-    return (batch[:2] for epoch in count() for batch in batches.epoch(epoch))
 
 
 def in_turn(run: Run):
@@ -145,13 +128,15 @@ def model_of(seed: int, dropout: float):
 
 
 def optimizer_of(model, kind: str):
-    """Adafactor, AdamW, or AdamW whose rate is for each weight in proportion to the size of its fresh numbers."""
+    """Adafactor or AdamW, whose rate may be in proportion to the size of fresh numbers: of each, of the token table."""
     import torch
 
     weights = list(model.parameters())
     if kind == "Adafactor":
         return torch.optim.Adafactor(weights, weight_decay=0.0)
     sizes = [weight.detach().square().mean().sqrt().item() if "size" in kind else 1.0 for weight in weights]
+    if "table" in kind:
+        sizes = [model.config.d_model**0.5 if weight is model.token.weight else 1.0 for weight in weights]
     groups = [{"params": [weight], "scale": size} for weight, size in zip(weights, sizes, strict=True)]
     return torch.optim.AdamW(groups, weight_decay=0.0)
 
@@ -204,12 +189,9 @@ def measure(run: Run, record: Record) -> dict:
         return tasks.rivals()
     peak, dropout = (run.peak, run.dropout) if run.is_trial else chosen(run.arm, record)
     model, figures, begin = model_of(run.seed, dropout), {"peak": peak, "dropout": dropout}, time.process_time()
-    if run.arm == "spans first":
-        some = (("spans", *batch) for batch in islice(spans(run.seed), SPANS))
-        figures["span losses"] = train(model, optimizer_of(model, "Adafactor"), some, SPANS, peak)["spans"]
     optimizer = optimizer_of(model, OPTIMIZERS.get(run.arm, "Adafactor"))
-    losses = train(model, optimizer, in_turn(run), run.updates, peak) | {"spans": figures.pop("span losses", [])}
-    figures["losses"] = {task: means(of_task) for task, of_task in losses.items() if of_task}
+    losses = train(model, optimizer, in_turn(run), run.updates, peak)
+    figures["losses"] = {task: means(of_task) for task, of_task in losses.items()}
     figures["core seconds"] = round(time.process_time() - begin)
     held = {task: tasks.texts(task, "validation") for task in run.learns}
     figures["validation"] = {task: tasks.score(task, written(model, some[0]), some[1]) for task, some in held.items()}
@@ -230,8 +212,13 @@ def of_tests(model, run: Run, record: Record) -> dict:
         rights[task] = np.packbits(tasks.right(task, texts, some.targets)).tobytes().hex()
         wanted = len(texts) if task == "translate" else KEPT
         lines += [f"{task}\t{text}" for text in texts[:wanted]]
-    record.keep(run.name.replace(" ", "-").replace(":", ""), lines)
+    record.keep(file_of(run.name), lines)
     return {"test": scores, "right": rights}
+
+
+def file_of(name: str) -> str:
+    """The name of a run as that of a file."""
+    return name.replace(" ", "-").replace(":", "")
 
 
 def means(losses: list, size: int = 50) -> list[float]:
@@ -254,17 +241,43 @@ def trained():
 
 
 def keep(model, record: Record) -> None:
-    """Write the weights, in 16 bits, into the record's folder."""
+    """Write the weights, in 16 bits, and the tokenizer into the record's folder."""
     from course_lib.checkpoints.weights import write_checkpoint
     from course_lib.torch import get_state
 
     half = {name: value.astype(np.float16) for name, value in get_state(model).items()}
     write_checkpoint(record.folder / "together-1", model.config.to_hugging_face(), half)
+    tasks.tokenizer().save(record.folder / tasks.KEPT.name)
+
+
+def kept(task: str, name: str) -> list[str]:
+    """What a recorded run wrote of a task's test examples: all translations, and KEPT of the others."""
+    lines = (EXPERIMENT.record.folder / f"{file_of(name)}.txt").read_text(encoding="utf-8").split("\n")
+    return [line.partition("\t")[2] for line in lines if line.startswith(f"{task}\t")]
+
+
+def ahead(task: str, first: str, second: str) -> Estimate:
+    """How far one arm's score of a task is above another's, with a 95% interval over test examples and seeds."""
+    recorded, references, values, errors = EXPERIMENT.record.read(), tasks.texts(task, "test").targets, [], []
+    for seed in SEEDS:
+        names = f"{first} {seed}", f"{second} {seed}"
+        if task == "translate":
+            value, low, high = bleu_difference(*(kept(task, name) for name in names), references)
+            error = (high - low) / 3.92  # of a normal interval of 95 %
+        else:
+            bits = (np.frombuffer(bytes.fromhex(recorded[name]["right"][task]), np.uint8) for name in names)
+            right = [100.0 * np.unpackbits(some)[: len(references)] for some in bits]
+            value, error = np.mean(right[0] - right[1]), np.std(right[0] - right[1]) / len(references) ** 0.5
+        values.append(value)
+        errors.append(error)
+    return in_context.interval(values, errors, len(references))
 
 
 def chosen(arm: str, record: Record) -> tuple[float, float]:
-    """Peak and dropout of the best trial of an arm, or of the one that it is like, by the mean score of its tasks."""
-    names = (run.name for run in trials(LIKE.get(arm, arm)))
+    """Peak and dropout of the best trial of an arm by the mean score of its tasks, or what is given."""
+    if arm in GIVEN:
+        return GIVEN[arm]
+    names = (run.name for run in trials(arm))
     best = max(of_trials(names, record).values(), key=lambda figures: sum(figures["validation"].values()))
     return best["peak"], best["dropout"]
 

@@ -67,6 +67,11 @@ def test_scores():
     assert tasks.score("translate", ["a b c d e"], ["a b c d e"]) == 100
 
 
+def test_the_kept_tokenizer_is_the_one_that_is_learned(tmp_path):
+    assert tasks.KEPT == experiment.EXPERIMENT.record.folder / tasks.KEPT.name
+    assert tasks.learned().save(tmp_path / "anew.json").read_text() == tasks.KEPT.read_text()
+
+
 def test_ids_begin_and_end_as_t5_has_them():
     source, target = (side[0] for side in tasks.pairs_of("judge"))
     config, tokenizer = experiment.config(), tasks.tokenizer()
@@ -86,8 +91,7 @@ def little(monkeypatch):
     monkeypatch.setattr(tasks, "MADE", {task: few(made) for task, made in tasks.MADE.items()})
     monkeypatch.setattr(tasks, "texts", tasks.texts.__wrapped__)
     monkeypatch.setattr(tasks, "pairs_of", tasks.pairs_of.__wrapped__)
-    monkeypatch.setattr(experiment.pretraining_texts, "load", lambda *_, **__: type("Some", (), {"texts": []}))
-    for name, value in {"UPDATES": 2, "SPANS": 3, "MAX_TOKENS": 200, "KEPT": 2}.items():
+    for name, value in {"UPDATES": 2, "MAX_TOKENS": 200, "KEPT": 2}.items():
         monkeypatch.setattr(experiment, name, value)
 
 
@@ -107,9 +111,9 @@ def test_runs_choose_by_their_trials_and_keep_what_they_found(little, tmp_path):
     assert [line.split("\t")[0] for line in lines] == ["translate"] * 3 + ["mend"] * 2 + ["judge"] * 2 + ["answer"] * 2
     settings, weights = read_checkpoint(record.folder / "together-1")
     assert settings["model_type"] == "t5" and {value.dtype.name for value in weights.values()} == {"float16"}
-    both = experiment.measure(experiment.Run("spans first", 1), record)
-    assert (both["peak"], both["dropout"]) == (best.peak, best.dropout) and "spans" in both["losses"]
-    assert json.dumps([figures, both])
+    given = experiment.measure(experiment.Run(experiment.FASTER, 1), record)
+    assert (given["peak"], given["dropout"]) == experiment.GIVEN[experiment.FASTER]
+    assert json.dumps([figures, given])
 
 
 def test_the_rate_of_adamw_by_size_is_in_proportion():
@@ -122,3 +126,17 @@ def test_the_rate_of_adamw_by_size_is_in_proportion():
     assert sizes[id(model.token.weight)] > 50 * sizes[id(model.decoder.layers[0].cross_attention.q_proj.weight)]
     (group,) = {g["scale"]: g for g in experiment.optimizer_of(model, "AdamW").param_groups}.values()
     assert group["scale"] == 1.0
+    scales = {id(g["params"][0]): g["scale"] for g in experiment.optimizer_of(model, "AdamW table").param_groups}
+    assert scales.pop(id(model.token.weight)) == 128**0.5 and set(scales.values()) == {1.0}
+
+
+@pytest.mark.parametrize("task", ("translate", "judge"))
+def test_how_far_one_arm_is_ahead_of_another(task):
+    record, alone = experiment.EXPERIMENT.record.read(), experiment.ALONE[task]
+    means = [
+        np.mean([record[f"{arm} {seed}"]["test"][task] for seed in experiment.SEEDS]) for arm in ("together", alone)
+    ]
+    found, back = experiment.ahead(task, "together", alone), experiment.ahead(task, alone, "together")
+    assert found.value == pytest.approx(means[0] - means[1], abs=0.02) and found.low < found.value < found.high
+    assert (back.value, back.low, back.high) == pytest.approx((-found.value, -found.high, -found.low), abs=0.3)
+    assert len(experiment.kept(task, f"{alone} 1")) == (400 if task == "translate" else experiment.KEPT)
