@@ -975,7 +975,8 @@ def text_to_text() -> Diagram:
         520, 320,
         "Four tasks through one model. Each source begins with a word that says what is asked: translate, mend, judge, "
         "answer. All four go through the same encoder and the same decoder, which write a sentence, a sentence, good, "
-        "and a place. Encoder and decoder add to each score a learned number, the same along each diagonal.",
+        "and a place. Encoder and decoder add to each score of self-attention a learned number, the same along each "
+        "diagonal.",
     )  # fmt: skip
     asked = (
         ("translate:", "Me gusta leer.", "I like to read."),

@@ -12,10 +12,10 @@ rate rises over a tenth of the updates and falls over the last half.
 
 Each arm has the best of its rates, one of them also with dropout but for AdamW's, by the score on validation examples
 after a fourth of "together"'s updates and half of the others', with a seed of its own. AdamW's scores are near nothing
-by then, and by its loss a higher rate is ahead: "AdamW faster" has that. "AdamW patient" has the rate of "AdamW" and
-four times the updates. Of "alone: answer" the lowest rate was the best; "alone slower" has half of it. Then three seeds
-train so. A score is BLEU for translations, and of the others the share that is
-right, of 100; all by greedy decoding.
+by then, and by its loss two higher rates are level: "AdamW faster" has one of them. "AdamW patient" has the rate of
+"AdamW" and four times the updates. Of "alone: answer" the lowest rate was the best; "alone slower" has half of it. Then
+three seeds train so. A score is BLEU for translations, and of the others the share that is right, of 100; all by greedy
+decoding.
 
 Rivals without a network: for translations the English sentence whose Spanish one is nearest by TF-IDF; for
 mending the order of two neighbours that five-grams find likeliest; for reviews TF-IDF with a logistic regression; for

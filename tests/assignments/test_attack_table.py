@@ -135,7 +135,7 @@ def test_the_tests_for_otter_have_the_points_of_their_cells(source):
 
 PROBE = """
 date > ~/course/submitted/here
-for place in /usr /etc {prefix} /; do touch $place/outside 2>/dev/null && echo "leaked $place"; done
+for place in /usr /etc {prefix}/bin {prefix}/lib /; do touch $place/outside 2>/dev/null && echo "leaked $place"; done
 kill -9 {victim} 2>/dev/null && echo "leaked: a process outside was killed"
 ls -d /proc/[0-9]* | wc -l
 ls {repository} 2>/dev/null
@@ -160,6 +160,7 @@ def test_a_container_keeps_in_what_is_in_it_and_all_is_seen(tmp_path):
         victim.kill()
         victim.wait()
     assert "leaked" not in found["said"] and int(found["said"].splitlines()[0]) < 10 and len(found["said"].split()) == 1
+    assert not [place for place in ("bin", "lib") if Path(sys.prefix, place, "outside").exists()]
     assert found["changed"] == ["course/submitted/here", "start.py"]
     assert found["left"] == ["python"] and "MiB" in found["taken"] and not found["killed"]
     assert not (tmp_path / "home" / "course" / "submitted" / "here").exists(), "a copy was given to it"
