@@ -71,14 +71,8 @@ def draw(tokens: list[str], place: int, weights: np.ndarray) -> str:
             f'  <text x="{centre:.0f}" y="{BASE + 22}" fill="var(--pst-color-text-muted, #555)" font-size="12.5">'
             f"{weight:.2f}</text>"
         )
-    title = said(tokens, weights)
-    return (
-        f'<svg class="welcome" xmlns="http://www.w3.org/2000/svg" viewBox="0 30 {total:.0f} {HEIGHT - 30}" '
-        f'role="img" aria-label="{escape(title)}">\n'
-        '<g font-family="inherit" font-size="16" text-anchor="middle">\n'
-        + "\n".join(arcs[:best] + arcs[best + 1 :] + [arcs[best]] + words)
-        + "\n</g>\n</svg>\n"
-    )
+    parts = arcs[:best] + arcs[best + 1 :] + [arcs[best]] + words
+    return document(f"0 30 {total:.0f} {HEIGHT - 30}", said(tokens, weights), ' text-anchor="middle"', parts)
 
 
 def draw_narrow(tokens: list[str], place: int, weights: np.ndarray) -> str:
@@ -100,11 +94,16 @@ def draw_narrow(tokens: list[str], place: int, weights: np.ndarray) -> str:
             f'  <text x="{WIDTH - 10}" y="{y + 5:.0f}" fill="var(--pst-color-text-muted, #555)" text-anchor="end">'
             f"{weight:.2f}</text>"
         )
+    parts = arcs[:best] + arcs[best + 1 :] + [arcs[best]] + words
+    return document(f"0 0 {WIDTH} {LINE * len(tokens)}", said(tokens, weights), "", parts)
+
+
+def document(view: str, title: str, anchor: str, parts: list[str]) -> str:
+    """Arcs and words as a whole SVG document."""
     return (
-        f'<svg class="welcome" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {LINE * len(tokens)}" '
-        f'role="img" aria-label="{escape(said(tokens, weights))}">\n'
-        '<g font-family="inherit" font-size="16">\n'
-        + "\n".join(arcs[:best] + arcs[best + 1 :] + [arcs[best]] + words)
+        f'<svg class="welcome" xmlns="http://www.w3.org/2000/svg" viewBox="{view}" role="img" '
+        f'aria-label="{escape(title)}">\n<g font-family="inherit" font-size="16"{anchor}>\n'
+        + "\n".join(parts)
         + "\n</g>\n</svg>\n"
     )
 
