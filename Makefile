@@ -28,7 +28,7 @@ book: ready      ## build the book and say where it is
 archive: book    ## pack the built book into one file that opens without a server
 	@$(PY) book/make_archive.py
 
-pdf: book        ## print the built book into one PDF: FRAMEWORK=torch or tensorflow leaves out the other's code
+pdf: book        ## print the built book into one PDF: FRAMEWORK=torch or tensorflow leaves out the other's tabs
 	@$(PY) book/make_pdf.py $(FRAMEWORK)
 
 # nbval takes a second to load, in each process, and is wanted only by those that run lectures, which load it.

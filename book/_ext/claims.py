@@ -15,23 +15,29 @@ from sphinx.transforms import SphinxTransform
 
 CLAIM = "application/vnd.attention-course.claim+json"  # as in course_lib.lecture.show
 NAME = re.compile(r"<!--\s*(\w+)\s*-->")
+HEADING = re.compile(r"^###? (.+)$", re.MULTILINE)
 NUMBER = re.compile(r"[-\u2212]?\d[\d,]*(?:\.\d+)?\s?%?$")
 MACHINERY = re.compile(r"^claims\((?:[^()]|\([^()]*\))*\)\n?", re.MULTILINE)
 
 
 def kept(path: str) -> dict[str, dict]:
-    """The claims that the cells of a notebook keep, by their names."""
-    notebook = nbformat.read(path, as_version=4)
-    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
-    claims = (output.get("data", {}).get(CLAIM) for output in outputs)
-    return {claim["name"]: claim for claim in claims if claim}
+    """The claims that the cells of a notebook keep, by their names, each with the `section` that its cell stands in."""
+    found, section = {}, ""
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown" and (headings := HEADING.findall(cell.source)):
+            section = re.sub(r"[*`$]", "", headings[-1])  # a card shows plain text
+        for output in cell.get("outputs", []):
+            if claim := output.get("data", {}).get(CLAIM):
+                found[claim["name"]] = {**claim, "section": section}
+    return found
 
 
 def title(claim: dict, place: str = "this page") -> str:
     """What is said on hover of a number whose cell stands in `place`."""
     interval = " [{}, {}]".format(*claim["interval"]) if claim.get("interval") else ""
     # a cell may only read what a recorded run computed: without a word of its own, no more is said than where it is
-    how = f"computed by {claim['how']}" if claim.get("how") else f"from a cell of {place}"
+    where = f"{place}, section “{claim['section']}”" if claim.get("section") else place
+    how = f"computed by {claim['how']}" if claim.get("how") else f"from a cell of {where}"
     return f"{claim['value']}{interval}, {how}"
 
 

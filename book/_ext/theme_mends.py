@@ -3,8 +3,8 @@
 - The theme loads two thousand icons, 1.4 MB, on every page; those that no page shows are left out. A style sheet draws
   them all once more, from a font that is loaded until the script has come; so much is left to the script alone.
 - Folded cells are announced as "Toggle hidden content" instead of by their own words; the arrow that opens a part of
-  the contents has no name; the entries of the bibliography have a role that no
-  longer exists, in a list that must have items.
+  the contents has no name, nor does the choice between tabs; the entries of the bibliography have a role that no longer
+  exists, in a list that must have items.
 - The welcome page, whose title is the book's, would say it twice.
 - MathJax, 0.8 MB, is loaded by pages without a formula, too; they go without.
 - Every page loads the index of the search, 0.5 MB, that only the page of its results reads.
@@ -24,6 +24,7 @@ GLYPH = re.compile(r'(?:\.fa-[a-z0-9-]+:before,?)+\{content:"[^"]*"\}')
 MENDS = (
     (re.compile(r'<summary aria-label="Toggle hidden content">'), "<summary>"),
     (re.compile(r'<summary>(?=<span class="toctree-toggle")'), '<summary aria-label="The pages of this part">'),
+    (re.compile(r'<div (?=class="sd-tab-set framework-tabs)'), '<div role="group" aria-label="Framework" '),
     (re.compile(r' role="doc-biblioentry"'), ' role="listitem"'),
     (re.compile(r"<title>(.+?) &#8212; \1</title>"), r"<title>\1</title>"),
 )

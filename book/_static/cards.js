@@ -2,12 +2,49 @@
    or on the card, and while it has the focus: by mouse, by keyboard, by touch. Escape puts the card away, and so does a
    touch elsewhere. Without JavaScript a term is a link, and a number has its title. */
 
-function showCards() {
+/* The numbers of a paragraph, or of a table, are one stop of the Tab key, where a lecture would have more than a hundred;
+   arrow keys go from one to another. WAI-ARIA's practices call this a roving tabindex. */
+function numbersByPlace() {
+  const found = new Map();
   document.querySelectorAll(".claim[title]").forEach((number) => {
     number.dataset.says = number.title;
     number.removeAttribute("title"); // else a pointer brings both
-    number.tabIndex = 0;
+    const place = number.closest("table") ?? number.closest("p") ?? number.parentElement;
+    found.set(place, [...(found.get(place) ?? []), number]);
   });
+  return [...found.values()];
+}
+
+function makeOneStop(numbers) {
+  numbers.forEach((number, place) => {
+    const cell = number.closest("td, th");
+    const inRow = (row) => row?.cells[cell.cellIndex]?.querySelector(".claim");
+    const next = {
+      ArrowLeft: () => numbers[place - 1],
+      ArrowRight: () => numbers[place + 1],
+      ...(cell && {
+        ArrowUp: () => inRow(cell.parentElement.previousElementSibling),
+        ArrowDown: () => inRow(cell.parentElement.nextElementSibling),
+      }),
+    };
+    number.tabIndex = place ? -1 : 0;
+    if (numbers.length > 1) number.dataset.place = `${place + 1} of ${numbers.length}`;
+    number.addEventListener("focus", () => {
+      numbers.forEach((other) => {
+        other.tabIndex = other === number ? 0 : -1;
+      });
+    });
+    number.addEventListener("keydown", (event) => {
+      if (!next[event.key] || numbers.length < 2) return;
+      if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return; // the browser's: Alt goes back a page
+      event.preventDefault(); // else the page, or the table, scrolls
+      next[event.key]()?.focus();
+    });
+  });
+}
+
+function showCards() {
+  numbersByPlace().forEach(makeOneStop);
   const words = document.querySelectorAll("[data-says]");
   if (!words.length) return;
   const card = document.createElement("div");
@@ -29,6 +66,12 @@ function showCards() {
   const show = (word) => {
     hide();
     card.textContent = word.dataset.says;
+    if (word.dataset.place && word.matches(":focus-visible")) { // for those who came by keyboard, and who hear the card
+      const hint = document.createElement("small");
+      hint.style.display = "block";
+      hint.textContent = `Number ${word.dataset.place} here: arrow keys go to the others.`;
+      card.append(hint);
+    }
     card.hidden = false;
     word.setAttribute("aria-describedby", card.id);
     const place = word.getBoundingClientRect();
@@ -43,6 +86,11 @@ function showCards() {
     ["mouseenter", "focus", "click"].forEach((event) => word.addEventListener(event, () => show(word)));
     word.addEventListener("mouseleave", hideSoon);
     word.addEventListener("blur", hide);
+    word.addEventListener("keydown", (event) => { // again, after Escape; on a term, a link, these keys have a meaning
+      if (!word.matches(".claim") || (event.key !== "Enter" && event.key !== " ")) return;
+      event.preventDefault();
+      show(word);
+    });
   });
   card.addEventListener("mouseenter", () => clearTimeout(leaving));
   card.addEventListener("mouseleave", hideSoon);

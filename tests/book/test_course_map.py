@@ -1,5 +1,6 @@
 """The course map and the syllabi say what the lectures say, and nothing that is written twice."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -38,6 +39,22 @@ def test_a_lecture_has_an_entry_whose_numbers_its_cells_keep(path):
     assert loose_numbers(entry["shows"]) == [], "numbers of the map that quote no cell"
     wrong = [f"{q.text}, kept: {known.get(q.name)}" for q in quotes(entry["shows"]) if not agrees(q, known)]
     assert wrong == [], f"book/course.yml says of {path.stem} what its cells do not"
+
+
+@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+def test_each_number_of_the_map_says_what_computed_it_or_in_which_section_to_look(path):
+    lecture = course_map.lectures()[path.stem[:2]]
+    said = re.findall(r'<span class="claim" title="([^"]*)">', course_map.with_titles(lecture.shows, lecture.numbers))
+    assert len(said) == len(quotes(ENTRIES[path.stem]["shows"])) > 0
+    headings = {
+        re.sub("[*`$]", "", words) for words in re.findall(r"^###? (.+)$", guide.text(read(path)), re.MULTILINE)
+    }
+    places = [
+        re.search(r"(?:computed by (python notebooks/experiments/\w+\.py)|section “(.+)”)", words) for words in said
+    ]
+    assert None not in places, said
+    assert {place[2] for place in places if place[2]} <= headings
+    assert all((ROOT / place[1].removeprefix("python ")).is_file() for place in places if place[1])
 
 
 def agrees(quote, known):

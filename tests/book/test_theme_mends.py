@@ -49,6 +49,10 @@ def test_icons_have_no_second_drawing():
             '<summary><span class="toctree-toggle">',
             '<summary aria-label="The pages of this part"><span class="toctree-toggle">',
         ),
+        (
+            '<div class="sd-tab-set framework-tabs docutils"><input>',
+            '<div role="group" aria-label="Framework" class="sd-tab-set framework-tabs docutils"><input>',
+        ),
         ('<div class="citation" role="doc-biblioentry">', '<div class="citation" role="listitem">'),
         ("<title>The book &#8212; The book</title>", "<title>The book</title>"),
         ("<title>A page &#8212; The book</title>", "<title>A page &#8212; The book</title>"),
