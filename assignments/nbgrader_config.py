@@ -21,7 +21,11 @@ c.ExecuteToTheEnd.notebook_limit = 300
 
 # Assignments that are marked from outside, and the packages that their notebooks may import. Without bubblewrap nothing
 # is graded, unless COURSE_GRADING_SANDBOX is "off": then students' code may read and write whatever you may.
-c.ExecuteOutside.assignments = {"attention-from-scratch": ["numpy"]}
+c.ExecuteOutside.assignments = {
+    "attention-from-scratch": ["numpy"],
+    "fine-tune-bert": ["numpy", "scipy"],
+    "question-answering": ["numpy"],
+}
 c.ExecuteOutside.sandbox = os.environ.get("COURSE_GRADING_SANDBOX", "required")
 
 # One runaway print must not fill the disk.

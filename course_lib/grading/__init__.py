@@ -20,6 +20,7 @@ from course_lib.grading.contain import contained
 from course_lib.grading.packed import pack, unpack
 from course_lib.grading.score import Score, Slip, check
 from course_lib.grading.tensors import Tensors
+from course_lib.grading.untouched import expect_untouched
 
 __all__ = [
     "CheckFailed",
@@ -37,6 +38,7 @@ __all__ = [
     "expect_pair",
     "expect_shape",
     "expect_unchanged",
+    "expect_untouched",
     "pack",
     "unpack",
 ]

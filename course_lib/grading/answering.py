@@ -8,13 +8,11 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Callable
-
-import numpy as np
+from collections.abc import Callable, Iterator
 
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import Stopped, contained
-from course_lib.grading.values import Malformed, read, write
+from course_lib.grading.values import Budget, Malformed, read, write
 
 TEXT = 2_000  # letters of an error
 JOINS_S = 60  # for the examiner's socket to be joined to ours
@@ -72,61 +70,94 @@ def serve(namespace: dict, ask: Callable[[str], str]) -> None:
         namespace: the notebook's `globals()`.
         ask: sends a text to the examiner, and returns the text that comes back.
     """
+    answers = _Answers(namespace, ask)
     said: dict = {"kind": "ready"}
     while (asked := json.loads(ask(json.dumps(said)))) is not None:
+        said = answers.to(asked)
+
+
+class _Answers:
+    """Calls the notebook's functions. What it calls may call the examiner's, and these the notebook's again."""
+
+    def __init__(self, namespace: dict, ask: Callable[[str], str]):
+        self.namespace, self.ask = namespace, ask
+        self.own: dict = {}  # the student's functions in whose place the examiner's stand now
+
+    def to(self, asked: dict) -> dict:
+        """What the examiner is told."""
         if "loaded" in asked:
-            said = {"kind": "loaded", "names": [name for name in asked["loaded"] if sys.modules.get(name) is not None]}
-        else:
-            said = _called(namespace, asked, ask)
+            return {"kind": "loaded", "names": [name for name in asked["loaded"] if sys.modules.get(name) is not None]}
+        if "values" in asked:
+            found = {name: self.namespace[name] for name in asked["values"] if name in self.namespace}
+            values = {name: write(value) for name, value in found.items() if not callable(value)}
+            return {
+                "kind": "values",
+                "values": values,
+                "missing": [name for name in asked["values"] if name not in found],
+            }
+        return self._called(asked)
 
+    def _called(self, asked: dict) -> dict:
+        name = asked["name"]
+        if name not in self.namespace:
+            return {"kind": "missing"}
+        function = self.own.get(name, self.namespace[name])
+        given = {key: self._read(form) for key, form in asked["given"].items()}
+        before = {key: self._written(value) for key, value in given.items()}
+        by_place = [value for key, value in given.items() if key.isdigit()]
+        by_name = {key: value for key, value in given.items() if not key.isdigit()}
+        with self._replaced({name: self._theirs(name) for name in asked["served"]}):
+            try:
+                # within another call that call's limit holds
+                with contained(asked["seconds"]) if asked["seconds"] else contextlib.nullcontext():
+                    said = {"kind": "returned", "value": write(function(*by_place, **by_name))}
+            except Exception as failure:
+                error = failure.__context__ if isinstance(failure, CheckFailed) and failure.__context__ else failure
+                if isinstance(error, Malformed):
+                    return {"kind": "unwritten", "text": str(error)}
+                said = {"kind": "raised", "types": [kind.__name__ for kind in type(error).__mro__][:20]}
+                said |= {"text": str(failure)[:TEXT], "stopped": isinstance(failure, Stopped)}
+                said["again"] = getattr(error, "examiners", None)
+        after = {key: self._written(value) for key, value in given.items()}
+        said["changed"] = {key: form for key, form in after.items() if form != before[key]}
+        return said
 
-def _called(namespace: dict, asked: dict, ask: Callable[[str], str]) -> dict:
-    if asked["name"] not in namespace:
-        return {"kind": "missing"}
-    function = namespace[asked["name"]]
-    given = {key: read(form) for key, form in asked["given"].items()}
-    before = {key: value.copy() for key, value in given.items() if isinstance(value, np.ndarray)}
-    by_place = [value for key, value in given.items() if key.isdigit()]
-    by_name = {key: value for key, value in given.items() if not key.isdigit()}
-    with _replaced(namespace, {name: _served(name, ask) for name in asked["served"]}):
+    def _read(self, form):
+        return read(form, Budget(made=self._theirs))
+
+    def _written(self, value):
+        """As it is now; what is called or gone through is not looked at."""
         try:
-            with contained(asked["seconds"]):
-                said = {"kind": "returned", "value": write(function(*by_place, **by_name))}
-        except CheckFailed as failure:
-            error = failure.__context__ or failure
-            if isinstance(error, Malformed):  # of `write`, and no error of the student's
-                return {"kind": "unwritten", "text": str(error)}
-            said = {"kind": "raised", "types": [kind.__name__ for kind in type(error).__mro__][:20]}
-            said |= {"text": str(failure)[:TEXT], "stopped": isinstance(failure, Stopped)}
-    said["changed"] = {key: write(given[key]) for key, value in before.items() if not _same(given[key], value)}
-    return said
+            return None if callable(value) or isinstance(value, Iterator) else write(value)
+        except Malformed:  # larger than it can have come
+            return ["other", type(value).__name__]
 
+    def _theirs(self, which: str | int) -> Callable:
+        """A function of the examiner's: by its number, or by the name of an earlier part that has been marked."""
 
-def _same(array, before) -> bool:
-    return array.shape == before.shape and array.tobytes() == before.tobytes()
+        def served_by_the_examiner(*given, **named):
+            forms = {str(place): write(value) for place, value in enumerate(given)}
+            forms |= {key: write(value) for key, value in named.items()}
+            said: dict = {"kind": "wanted", "which": which, "given": forms}
+            while "given" in (answer := json.loads(self.ask(json.dumps(said)))):
+                said = self.to(answer)
+            if "raised" in answer:
+                error = ERRORS.get(answer["raised"], RuntimeError)(answer["text"])
+                error.examiners = answer["again"]
+                raise error
+            return self._read(answer["value"])
 
+        return served_by_the_examiner
 
-def _served(name: str, ask: Callable[[str], str]) -> Callable:
-    """A right version of an earlier part: the examiner computes its values, once that part is marked."""
-
-    def serve_right_value(*given, **named):
-        forms = {str(place): write(value) for place, value in enumerate(given)}
-        forms |= {key: write(value) for key, value in named.items()}
-        answer = json.loads(ask(json.dumps({"kind": "wanted", "name": name, "given": forms})))
-        if "raised" in answer:
-            raise ERRORS.get(answer["raised"], RuntimeError)(answer["text"])
-        return read(answer["value"])
-
-    return serve_right_value
-
-
-@contextlib.contextmanager
-def _replaced(namespace: dict, functions: dict):
-    before = {name: namespace[name] for name in functions if name in namespace}
-    namespace.update(functions)
-    try:
-        yield
-    finally:
-        for name in functions:
-            namespace.pop(name, None)
-        namespace.update(before)
+    @contextlib.contextmanager
+    def _replaced(self, functions: dict):
+        before = {name: self.namespace[name] for name in functions if name in self.namespace}
+        own, self.own = self.own, before | self.own
+        self.namespace.update(functions)
+        try:
+            yield
+        finally:
+            self.own = own
+            for name in functions:
+                self.namespace.pop(name, None)
+            self.namespace.update(before)

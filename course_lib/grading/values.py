@@ -1,12 +1,15 @@
 """Values as JSON, between two processes of which one trusts nothing that the other says.
 
-Whatever is read becomes a plain value: None, a truth value, a number, a text, an array of NumPy's, or a tuple or a
-list of these. Nothing that is read runs. What is no such value is written as the name of its type alone.
+Whatever is read becomes a plain value: None, a truth value, a number, a text, an array of NumPy's, or a tuple, a list,
+a dictionary or an iterator of these. Nothing that is read runs. What is no such value is written as the name of its
+type alone. A function passes only where a `Budget` keeps it, as a number by which the other side may call it.
 """
 
 import base64
 import binascii
+import itertools
 import re
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -15,6 +18,7 @@ BYTES = 2**24  # of all arrays in a message, and of all its texts
 ITEMS, DEPTH = 100_000, 8  # of tuples and lists together; of one in another
 DTYPE = re.compile(r"[<>|][biufc]\d{1,2}")
 NAME = re.compile(r"\w{1,80}")
+PARTS = {"tuple": tuple, "list": list, "iterator": iter}
 
 
 class Malformed(ValueError):
@@ -25,10 +29,18 @@ class Budget:
     """What may still be read or written of a message.
 
     bytes, items : how much there may be, before the first value.
+    keep : of a function that is written, the number that the other side calls it by; None: no function passes.
+    made : of a number that is read, a function that calls the other side's; None: no function passes.
     """
 
-    def __init__(self, bytes: int = BYTES, items: int = ITEMS):
-        self.bytes, self.items = bytes, items
+    def __init__(
+        self,
+        bytes: int = BYTES,
+        items: int = ITEMS,
+        keep: Callable[[Callable], int] | None = None,
+        made: Callable[[int], Callable] | None = None,
+    ):
+        self.bytes, self.items, self.keep, self.made = bytes, items, keep, made
 
     def take(self, bytes: int, depth: int) -> None:
         """Raise `Malformed` where it is not left."""
@@ -52,7 +64,9 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
         budget.take(array.nbytes, depth)
         name = "number" if isinstance(value, np.generic) else "array"
         return [name, array.dtype.str, list(array.shape), base64.b64encode(array.tobytes()).decode("ascii")]
-    budget.take(len(value) if kind is str else 0, depth)
+    if isinstance(value, str):
+        value = str.__str__(value)  # of a subclass, too: the letters that it has
+    budget.take(len(value) if isinstance(value, str) else 0, depth)
     if value is None:
         return ["none"]
     if kind is bool:
@@ -61,11 +75,18 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
         return ["int", hex(value)]
     if kind is float:
         return ["float", value.hex()]
-    if kind is str:
+    if isinstance(value, str):
         return ["text", value]
     if isinstance(value, tuple | list):
         name = "tuple" if isinstance(value, tuple) else "list"
         return [name, [write(part, budget, depth + 1) for part in value]]
+    if isinstance(value, dict):
+        return ["dict", [[write(part, budget, depth + 1) for part in item] for item in dict.items(value)]]
+    if isinstance(value, Iterator):  # a generator, say, of which a test may make a list
+        parts = itertools.islice(value, budget.items + 1)
+        return ["iterator", [write(part, budget, depth + 1) for part in parts]]
+    if budget.keep and callable(value):
+        return ["function", budget.keep(value)]
     return ["other", kind.__name__]
 
 
@@ -92,8 +113,12 @@ def read(form, budget: Budget | None = None, depth: int = 0):
             return float.fromhex(content)
         if name == "text" and isinstance(content, str):
             return content
-        if name in ("tuple", "list") and isinstance(content, list):
-            return (tuple if name == "tuple" else list)([read(part, budget, depth + 1) for part in content])
+        if name in PARTS and isinstance(content, list):
+            return PARTS[name]([read(part, budget, depth + 1) for part in content])
+        if name == "dict" and isinstance(content, list):
+            return {read(key, budget, depth + 1): read(part, budget, depth + 1) for key, part in content}
+        if name == "function" and budget.made and type(content) is int:
+            return budget.made(content)
         if name == "other" and NAME.fullmatch(content):
             return type(content, (), {})()  # nothing but the name of its type
     except (TypeError, ValueError, OverflowError, binascii.Error) as error:

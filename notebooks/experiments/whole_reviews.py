@@ -9,8 +9,8 @@ attention, or with none that looks anywhere: "equal" gives each token the mean o
 `bert-en` has not learned, decide.
 
 There are 2,000 reviews to learn from, 1,000 to choose by and 1,000 to report on. Each arm has the best of three rates,
-by its accuracy on those to choose by, with a seed of its own; then three seeds train with it, as long: three passes, with
-dropout of a tenth. A batch has texts of about one length, so that little is padded.
+by its accuracy on those to choose by, with a seed of its own; then three seeds train with it, as long: three passes,
+with dropout of a tenth. A batch has texts of about one length, so that little is padded.
 
 "counts" is TF-IDF with a logistic regression, on the tokens that are left of a cut.
 """

@@ -25,6 +25,7 @@ from course_lib.grading import (
     expect_pair,
     expect_shape,
     expect_unchanged,
+    expect_untouched,
 )
 from course_lib.grading.contain import Stopped
 
@@ -507,3 +508,15 @@ else:
 def test_closed_modules_cannot_be_imported_and_are_noticed():
     done = subprocess.run([sys.executable, "-c", CLOSED], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_list_or_a_dictionary_is_left_untouched():
+    before = [{"start": np.array([np.inf, 1.0])}, ("a", 2)]
+    expect_untouched([{"start": np.array([np.inf, 1.0])}, ("a", 2)], before, "windows")
+    for changed in (
+        [{"start": np.array([np.inf, 2.0])}, ("a", 2)], [{"start": np.ones(3)}, ("a", 2)], [{"start": None}, ("a", 2)],
+        [{}, ("a", 2)], [{"start": before[0]["start"], "end": 1}, ("a", 2)], [before[0], ("a", 3)], [before[0]],
+        [before[0], ("a",)], [before[0], "a2"], [*before, 3], {}, None,
+    ):  # fmt: skip
+        with pytest.raises(CheckFailed, match="changed its argument `windows`"):
+            expect_untouched(changed, before, "windows")

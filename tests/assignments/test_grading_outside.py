@@ -2,8 +2,6 @@
 
 import json
 import os
-import queue
-import threading
 import time
 
 import numpy as np
@@ -12,59 +10,11 @@ import pytest
 from course_lib import grading
 from course_lib.grading import answering
 from course_lib.grading.compare import CheckFailed
-from course_lib.grading.outside.examinee import RIGHT_VALUES, Examinee
+from course_lib.grading.outside.examinee import VALUES
 from course_lib.grading.outside.seeds import SECRET, secret_of, seed_for
 from course_lib.grading.outside.tests import HiddenTests, names_asked_for
 from course_lib.grading.score import SEED
-
-
-class InThisProcess(Examinee):
-    """An examinee without a kernel: the student's side runs in a thread, and both hand each other texts."""
-
-    def __init__(self, code: str):
-        super().__init__(kernel=self)
-        self.namespace: dict = {"np": np}
-        exec(code, self.namespace)
-        self._up, self._down = queue.Queue(), queue.Queue()
-        self._client = self
-        self.sent: list[str] = []
-
-    def time_is_over(self) -> bool:
-        return False
-
-    def input(self, text: str) -> None:
-        self.sent.append(text)
-        self._down.put(text)
-
-    def _ask_up(self, text: str) -> str:
-        self._up.put(text)
-        return self._down.get()
-
-    def renew(self) -> None:
-        self._up, self._down = queue.Queue(), queue.Queue()
-
-    def _ask(self, asked: dict, served: dict) -> dict:
-        try:
-            return super()._ask(asked, served)
-        except BaseException:  # the thread ends before its redirections of output outlive those of this one
-            for _ in range(3):
-                self._down.put("null")
-            self._thread.join(20)
-            raise
-
-    def close(self) -> None:
-        self._request = None
-
-    def _start(self) -> None:
-        if self._lost:
-            raise CheckFailed("lost")
-        self._request = "one"
-        self._thread = threading.Thread(target=answering.serve, args=(self.namespace, self._ask_up), daemon=True)
-        self._thread.start()
-        self._next(0)
-
-    def _next(self, end: float) -> dict:
-        return json.loads(self._up.get(timeout=20))
+from tests.support.examinees import InThisProcess
 
 
 def outputs_of(tests: str, code: str, seed: int = 1):
@@ -194,7 +144,7 @@ def test_a_function_that_empties_its_arguments_does_not_empty_what_the_tests_com
 def test_a_right_version_is_not_made_to_compute_for_ever(asked):
     """By what takes no bytes to send, and without end to compute with."""
     examinee = InThisProcess(f"def attention(x):\n    return softmax({asked})")
-    with pytest.raises(CheckFailed, match="too large"):
+    with pytest.raises(CheckFailed, match=r"too\s+large"):
         examinee.call("attention", (np.ones(2),), {}, {"softmax": lambda x: x})
 
 
@@ -217,7 +167,7 @@ hidden_tests()
     start = InThisProcess._start
     monkeypatch.setattr(InThisProcess, "_start", lambda self: (time.sleep(1), start(self)))
     examinee, outputs = outputs_of(tests, "def f(x):\n    return x")
-    left = [call["seconds"] for call in map(json.loads, examinee.sent) if call]
+    left = [call["seconds"] for call in map(json.loads, examinee.sent) if call and "seconds" in call]
     assert score_of(outputs) == 2 and len(left) == 2 and min(left) > 0.2  # of half a second
 
 
@@ -226,7 +176,7 @@ def test_nothing_else_is_served(name):
     code = (
         "from course_lib.grading import answering\n"
         "def softmax(x):\n    return x\n"
-        f"def attention(x):\n    return answering._served({name!r}, ask)(x)"
+        f"def attention(x):\n    return answering._Answers({{}}, ask)._theirs({name!r})(x)"
     )
     examinee = InThisProcess(code)
     examinee.namespace["ask"] = examinee._ask_up
@@ -238,11 +188,11 @@ def test_nothing_else_is_served(name):
 def test_right_values_are_not_served_without_end_nor_of_large_arguments():
     endless = "def softmax(x):\n    return x\ndef attention(x):\n    while True:\n        softmax(x)"
     examinee = InThisProcess(endless)
-    with pytest.raises(CheckFailed, match=f"more than {RIGHT_VALUES} values"):
+    with pytest.raises(CheckFailed, match=f"more than {VALUES} values"):
         examinee.call("attention", (np.ones(2),), {}, {"softmax": lambda x: x})
     large = "def attention(x):\n    return softmax(np.ones(10**5))"
     examinee = InThisProcess(large)
-    with pytest.raises(CheckFailed, match="too large"):
+    with pytest.raises(CheckFailed, match=r"too\s+large"):
         examinee.call("attention", (np.ones(2),), {}, {"softmax": lambda x: x})
 
 
@@ -253,7 +203,7 @@ def test_right_values_are_not_served_without_end_nor_of_large_arguments():
         {"kind": "returned", "value": ["array", "|O", [1], ""]}, {"kind": ["returned"]}, {"kind": "ready"},
         {"kind": "returned", "value": ["none"], "changed": [1]},
         {"kind": "returned", "value": ["none"], "changed": {"5": ["none"]}},
-        {"kind": "returned", "value": ["none"], "changed": {"0": ["array", "<i8", [1], "AAAAAAAAAAA="]}},
+        {"kind": "returned", "value": ["none"], "changed": {"0": ["array", "<i8", [2], "AAAAAAAAAAA="]}},
         {"kind": "raised", "types": 3, "text": 4}, {"kind": "raised", "types": ["SystemExit"], "text": "x"},
         {"kind": "raised", "types": ["KeyboardInterrupt", "BaseException"], "text": "x"}, {"kind": "wanted"},
         {"kind": "raised", "types": ["a b"], "text": None, "stopped": "yes"},
@@ -261,7 +211,7 @@ def test_right_values_are_not_served_without_end_nor_of_large_arguments():
     ids=json.dumps,
 )  # fmt: skip
 def test_whatever_the_student_s_side_says_is_at_most_a_failure(said, monkeypatch):
-    monkeypatch.setattr(answering, "_called", lambda *given: said)
+    monkeypatch.setattr(answering._Answers, "to", lambda *given: said)
     with pytest.raises(CheckFailed):
         InThisProcess(RIGHT).call("softmax", (np.ones(2),), {}, {})
 
@@ -276,7 +226,7 @@ def test_the_tests_seed_and_helpers_are_put_back():
 
 
 def test_other_seeds_draw_other_inputs():
-    given = [json.loads(outputs_of(SOFTMAX, RIGHT, seed)[0].sent[0])["given"] for seed in (1, 1, 2)]
+    given = [json.loads(outputs_of(SOFTMAX, RIGHT, seed)[0].sent[1])["given"] for seed in (1, 1, 2)]
     assert given[0] == given[1] != given[2]
 
 
@@ -308,3 +258,158 @@ def test_a_seed_depends_on_each_text_and_on_where_it_ends():
     made = {seed_for(b"k" * 32, *of) for of in [("a", "b"), ("ab",), ("ab", ""), ("a", "c"), ("b", "a")]}
     assert len(made | {seed_for(b"j" * 32, "a", "b")}) == 6
     assert seed_for(b"k" * 32, "a", "b") == seed_for(b"k" * 32, "a", "b")
+
+
+def asked(code: str, name: str, *given, served=None):
+    examinee = InThisProcess(code)
+    return examinee, examinee.call(name, given, {}, served or {})
+
+
+def test_a_function_among_the_arguments_is_called_where_it_is():
+    seen = []
+
+    def step(ids, state):
+        seen.append(ids)
+        return ids * 2, state + 1
+
+    code = "def greedy(step, state):\n    ids, state = step(np.arange(2), state)\n    return step(ids, state)"
+    _, (ids, state) = asked(code, "greedy", step, 3)
+    assert ids.tolist() == [0, 4] and state == 5 and [each.tolist() for each in seen] == [[0, 1], [0, 2]]
+
+
+def test_what_a_function_of_ours_raises_comes_back_as_it_was_raised():
+    def step(ids):
+        raise CheckFailed("the step got other ids")
+
+    with pytest.raises(CheckFailed, match="^the step got other ids$"):
+        asked("def greedy(step):\n    return step(1)", "greedy", step)
+    code = "def greedy(step):\n    try:\n        step(1)\n    except RuntimeError:\n        return 7"
+    assert asked(code, "greedy", step)[1] == 7
+
+
+def test_a_function_of_ours_may_call_the_student_s_which_find_their_own_versions():
+    """As one that undoes a mistake does, which stands in the place of the student's own meanwhile."""
+    code = (
+        "def mask(ids):\n    return ids == 0\n"
+        "def both(ids):\n    return mask(ids) & (ids < 9)\n"
+        "def around(inner):\n    return inner(5)"
+    )
+    examinee = InThisProcess(code)
+
+    def turned(ids):
+        return ~examinee.call("mask", (ids,), {}, {"mask": turned})
+
+    found = examinee.call("both", (np.array([0, 1, 9]),), {}, {"mask": turned})
+    assert found.tolist() == [False, True, False] and examinee.namespace["mask"](0) is True
+    deep = lambda n: examinee.call("around", (deep,), {}, {}) if n else 0  # noqa: E731
+    with pytest.raises(CheckFailed, match="call each other without end"):
+        examinee.call("around", (deep,), {}, {})
+
+
+def test_a_function_is_ours_to_give_during_its_call_alone():
+    code = (
+        "kept = []\n"
+        "def f(step):\n    kept.append(step)\n    return step(1)\n"
+        "def g(x):\n    return kept[0](x)\n"
+        "def h(x):\n    return f"
+    )
+    examinee, found = asked(code, "f", lambda x: x + 1)
+    assert found == 2
+    with pytest.raises(CheckFailed, match="not to be had"):
+        examinee.call("g", (1,), {}, {})
+    assert not callable(InThisProcess(code).call("h", (1,), {}, {}))
+
+
+def test_what_is_gone_through_is_handed_back_and_has_an_end():
+    assert list(asked("def f():\n    yield from 'ab'", "f")[1]) == ["a", "b"]
+    with pytest.raises(CheckFailed, match="too many parts"):
+        asked("import itertools\ndef f():\n    return itertools.count()", "f")
+
+
+def test_each_part_of_an_argument_is_known_as_the_function_left_it():
+    window = {"start": np.zeros(2), "end": np.zeros(2)}
+    given = [window]
+    examinee, _ = asked("def f(windows):\n    windows[0]['end'] += 1", "f", given)
+    left = {id(before): after for before, after in examinee.changed}
+    assert not window["end"].any() and left[id(window["end"])].all() and not left[id(window["start"])].any()
+    examinee, _ = asked("def f(windows):\n    windows.pop()", "f", given)
+    assert given == [window] and examinee.changed[0][1] == []
+    examinee, _ = asked("def f(windows):\n    return windows[0]", "f", given)
+    assert not examinee.changed
+
+
+KEPT = """
+def hidden_tests():
+    from course_lib.grading import Score, expect, expect_untouched
+
+    score = Score(2)
+
+    @score.check(1, "left alone")
+    def _():
+        words = ["a", "b"]
+        f(words)
+        expect_untouched(words, ["a", "b"], "words")
+
+    @score.check(1, "a value of the notebook")
+    def _():
+        expect(globals().get("TEXT") == "yes", f"it is {globals().get('TEXT')}")
+
+    return score.total()
+
+
+hidden_tests()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "earned", "said"),
+    [
+        ("TEXT = 'yes'\ndef f(words):\n    return words[::-1]", 2, "2 of 2"),
+        (
+            "TEXT = 'no'\ndef f(words):\n    words.sort(reverse=True)",
+            0,
+            "changed its argument `words`",
+        ),
+        ("def f(words):\n    pass", 1, "it is None"),
+        ("TEXT = 'yes'", 1, "NameError: name 'f' is not defined"),
+    ],
+    ids=["right", "wrong", "no value", "no function"],
+)
+def test_lists_and_values_of_a_notebook(code, earned, said):
+    _, outputs = outputs_of(KEPT, code)
+    assert score_of(outputs) == earned and said in " ".join(outputs[0]["text"].split())
+
+
+def test_a_mistake_that_is_undone_is_undone_for_other_functions_too():
+    tests = """
+def hidden_tests():
+    from course_lib.grading import Score, Slip, expect
+
+    slips = [Slip("the sign", 0.5, "f", lambda f: lambda x: -f(x))]
+    score = Score(2, namespace=globals(), slips=slips)
+
+    @score.check(1, "f")
+    def _():
+        expect(f(1) == 1, f"it is {f(1)}")
+
+    @score.check(1, "g")
+    def _():
+        expect(g(1) == 2, f"it is {g(1)}")
+
+    return score.total()
+
+
+hidden_tests()
+"""
+    _, outputs = outputs_of(tests, "def f(x):\n    return -x\ndef g(x):\n    return f(x) + 1")
+    assert score_of(outputs) == 1.5 and "-0.5  the sign" in outputs[0]["text"]
+
+
+def test_what_it_takes_to_pass_a_call_on_is_not_of_the_student_s_time(monkeypatch):
+    examinee = InThisProcess("def f(x):\n    return x")
+    examinee.end = time.monotonic() + 1
+    before, ask = examinee.end, InThisProcess._ask
+    monkeypatch.setattr(InThisProcess, "_ask", lambda *given: (time.sleep(0.03), ask(*given))[1])
+    for _ in range(10):
+        examinee.call("f", (1,), {}, {})
+    assert 0.3 <= examinee.end - before <= 0.5 + 1e-6

@@ -125,7 +125,8 @@ def test_unless_told_otherwise_as_many_are_graded_at_a_time_as_there_are_cores(j
     asked = []
     monkeypatch.setattr(batch, "cores", lambda: 7)
     monkeypatch.setattr(batch, "Gradings", lambda *given: SimpleNamespace(run=lambda folders, jobs: asked.append(jobs)))
-    batch.Batch.grade(SimpleNamespace(root=tmp_path, assignment="hw"), jobs=jobs)
+    course = SimpleNamespace(root=tmp_path, assignment="hw", folder=lambda step: tmp_path / step)
+    batch.Batch.grade(course, jobs=jobs)
     assert asked == [at_a_time]
 
 

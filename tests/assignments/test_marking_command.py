@@ -14,7 +14,7 @@ from course_lib.grading.marking import __main__ as command
 @pytest.fixture
 def batch(monkeypatch, tmp_path):
     """A batch that records what is asked of it, with two students; those in `troubled` need somebody's attention."""
-    made = SimpleNamespace(asked=[], entries={}, problems=[], root=Path("course"), course=None)
+    made = SimpleNamespace(asked=[], entries={}, problems=[], course=None, folder=lambda step: Path("course", step))
 
     def entries(*troubled):
         made.entries = {
@@ -36,17 +36,18 @@ def batch(monkeypatch, tmp_path):
 
 def test_what_is_chosen_is_handed_on_and_the_summary_printed(batch, capsys):
     batch.students()
-    options = "--course c --zip z --moodle m --canvas k --force --jobs 3 --settle a b"
+    options = "--course c --zip z --moodle m --canvas k --force --jobs 3 --scheduler tcp://s:1 --settle a b"
     assert command.main(["ps1", *options.split()]) == 0
     c, z, m, k = map(Path, "czmk")
     assert batch.asked == [
-        (c, "ps1"), ("check", m, k), ("collect", z), ("grade", True, 3), ("settle", ["a", "b"]), ("report", m, k),
+        (c, "ps1"), ("check", m, k), ("collect", z), ("grade", True, 3, "tcp://s:1"), ("settle", ["a", "b"]),
+        ("report", m, k),
     ]  # fmt: skip
     assert capsys.readouterr().out == "a summary\n"
     batch.asked.clear()
     assert command.main(["ps1"]) == 0
     assert batch.asked == [
-        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False, None), ("settle", []),
+        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False, None, ""), ("settle", []),
         ("report", None, None),
     ]  # fmt: skip
 
@@ -75,12 +76,14 @@ def test_a_second_run_on_the_same_course_is_refused(batch, capsys):
     """Before it looks at anything: it would take what the first has begun for interrupted, and take it back."""
     batch.students()
     second = []
-    batch.grade = lambda force, jobs: second.append(command.main(["ps2"]))
+    batch.grade = lambda force, jobs, scheduler: second.append(command.main(["ps2"]))
     assert command.main(["ps1"]) == 0 and second == [2]
     assert "Another run is grading in" in capsys.readouterr().err
     assert [asked for asked in batch.asked if "ps2" in asked] == []
     second.clear()
-    batch.grade = lambda force, jobs: second.append(command.main(["ps2", "--course", "c"])) if force else None
+    batch.grade = lambda force, jobs, scheduler: (
+        second.append(command.main(["ps2", "--course", "c"])) if force else None
+    )
     assert command.main(["ps1", "--force"]) == 0 and second == [0]  # another course is another
 
 
@@ -94,7 +97,7 @@ def test_a_course_that_is_no_folder_is_named_and_not_made(batch, tmp_path, capsy
 def test_a_run_that_is_ended_ends_in_order(batch, name):
     number, ended = getattr(signal, name), []
 
-    def grade(force, jobs):
+    def grade(force, jobs, scheduler):
         try:
             assert signal.getsignal(number) is not signal.SIG_DFL  # which would end the tests
             os.kill(os.getpid(), number)
@@ -118,7 +121,7 @@ def test_a_run_that_is_ended_ends_in_order(batch, name):
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signals")
 def test_a_run_that_was_told_to_outlive_its_terminal_does(batch, monkeypatch):
     batch.students()
-    batch.grade = lambda force, jobs: os.kill(os.getpid(), signal.SIGHUP)
+    batch.grade = lambda force, jobs, scheduler: os.kill(os.getpid(), signal.SIGHUP)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         assert command.main(["ps1"]) == 0

@@ -1,9 +1,15 @@
 """A regrading counts as a whole or not at all; a batch whose grading is stood in for, without kernels."""
 
+import contextlib
 import csv
+import io
 import multiprocessing
 import os
+import re
 import shutil
+import subprocess
+import sys
+import threading
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -302,6 +308,123 @@ def test_the_overview_counts_marked_work_alone(course, monkeypatch):
     with course.gradebook() as gradebook:  # of which no record says that its marks are ours
         assert {sum(each.shares) for each in overview.questions(gradebook, ASSIGNMENT, {})} == {0}
     assert "cut off" in (course.root / "marks" / f"{ASSIGNMENT}.html").read_text(encoding="utf-8")
+
+
+class Terminal(io.StringIO):
+    """A terminal, as far as a bar needs one."""
+
+    def isatty(self):
+        return True
+
+    @property
+    def screen(self):
+        """What a person sees in the end, line by line."""
+        lines = []
+        for line in self.getvalue().split("\n"):
+            seen = ""
+            for part in line.split("\r"):
+                seen = part + seen[len(part) :]
+            lines.append(seen.rstrip())
+        return lines
+
+
+def test_on_a_terminal_a_bar_counts_and_estimates_below_the_lines(course, monkeypatch):
+    for student, content in (("zoe", None), ("broken", b"{")):
+        course.submit(student, nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+        if content:
+            (course.root / "submitted" / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").write_bytes(content)
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    wait, threads = gradings.wait_for_one, set()
+    monkeypatch.setattr(gradings, "wait_for_one", lambda *given: threads.update(threading.enumerate()) or wait(*given))
+    monkeypatch.setattr(alone, "_grade", stands_in(3, lambda: time.sleep(2) or ""))
+    Batch(course.root, ASSIGNMENT).grade(jobs=1)
+    assert terminal.screen == ["anna: graded", "broken: needs attention", "zoe: graded", ""]
+    drawn = re.findall(r"(\d)/3 \[(\d\d:\d\d)<(\d\d:\d\d|\?)", terminal.getvalue())
+    assert [int(done) for done, _, _ in drawn] == sorted(int(done) for done, _, _ in drawn)
+    assert {done for done, _, _ in drawn} == {"0", "1", "2", "3"}
+    assert len({clock for done, clock, _ in drawn if done == "0"}) > 1  # it goes on while nothing is over
+    assert "?" not in {left for done, _, left in drawn if done == "2"}
+    assert threads and "tqdm_monitor" not in {thread.name for thread in threads}
+
+
+ON_A_TERMINAL = """
+import contextlib, time
+from types import SimpleNamespace
+from course_lib.grading.marking import gradings
+
+gradings.workplace = lambda course: contextlib.nullcontext()
+gradings.Gradings._begun = lambda self, folder: time.sleep(0.2) or self.say(f"{folder}: graded") or []
+gradings.Gradings(SimpleNamespace(say=print, course=None), False).run(["anna", "zoe"], 1)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pseudo-terminals differ")
+@pytest.mark.parametrize("size", [(24, 100), (0, 0)], ids=["its size is known", "its size is unknown"])
+def test_a_real_terminal_shows_the_bar(size):
+    import pty  # which Windows lacks
+    import termios
+
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, size)
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen([sys.executable, "-c", ON_A_TERMINAL], stdin=theirs, stdout=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # its end
+        while part := os.read(ours, 1000):
+            shown += part
+    os.close(ours)
+    assert process.wait() == 0
+    assert shown.count(b"anna: graded") == shown.count(b"zoe: graded") == 1
+    assert b"1/2 [" in shown and b"2/2 [" in shown
+
+
+def test_where_there_is_no_terminal_each_line_counts(course, monkeypatch, capsys):
+    course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    Batch(course.root, ASSIGNMENT).grade(jobs=1)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("anna: graded  (1 of 2)\nzoe: graded  (2 of 2)\n", "")
+
+
+def test_a_course_may_call_its_folders_otherwise(course, monkeypatch, capsys):
+    """As c.CourseDirectory lets it; all that marking reads and writes goes along."""
+    names = {"source": "in", "release": "out", "submitted": "handed_in", "autograded": "marked", "feedback": "returned"}
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write("c.ExecuteOutside.sandbox = 'off'\n")
+        for step, name in names.items():
+            config.write(f"c.CourseDirectory.{step}_directory = {name!r}\n")
+            if (course.root / step).is_dir():
+                (course.root / step).rename(course.root / name)
+    archive = course.folder / "archive" / "Zoe_4712_assignsubmission_file_"
+    archive.mkdir(parents=True)
+    shutil.copy(course.root / "handed_in" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", archive)
+
+    def generate_feedback(self, assignment, student, force):
+        (course.root / "returned" / student / assignment).mkdir(parents=True)
+        return {"success": True}
+
+    monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
+    monkeypatch.setattr(batch.NbGraderAPI, "generate_feedback", generate_feedback)
+    monkeypatch.setattr(alone, "_grade", stands_in(2))
+    assert main([ASSIGNMENT, "--course", str(course.root), "--zip", str(archive.parent), "--jobs", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "2 graded now" in said and f"Feedback: {course.root / 'returned'}." in said
+    assert "Could not be told" not in said
+    for student in ("4712", "anna"):
+        assert all((course.root / names[step] / student / ASSIGNMENT).is_dir() for step in names if step in (
+            "submitted", "autograded", "feedback"))  # fmt: skip
+    assert not [step for step in names if (course.root / step).exists()]
+    assert main([ASSIGNMENT, "--course", str(course.root), "--jobs", "1"]) == 0
+    assert "0 graded now" in capsys.readouterr().out
+    assert main([ASSIGNMENT, "--course", str(course.root), "--jobs", "1", "--dry-run"]) == 0
+    assert "2 students: 2 as recorded" in capsys.readouterr().out
+
+
+def test_a_course_with_folders_in_another_order_is_refused(course, capsys):
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write("c.CourseDirectory.directory_structure = '{student_id}/{nbgrader_step}/{assignment_id}'\n")
+    assert main([ASSIGNMENT, "--course", str(course.root)]) == 2
+    assert "directory_structure is '{student_id}/{nbgrader_step}/{assignment_id}'" in capsys.readouterr().err
 
 
 def test_how_long_a_run_may_still_take_is_said():

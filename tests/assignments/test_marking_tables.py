@@ -370,11 +370,14 @@ def test_what_one_account_wrote_for_others_is_one_line(tmp_path, monkeypatch):
             (tmp_path / f"{student}+hw+2026-11-03 {hour}:00:00 UTC").mkdir()
     monkeypatch.setattr(incoming, "_owner", lambda folder: "nobody" if folder.name[0] == "1" else "zoe")
     _, problems = from_exchange(tmp_path, "hw")
-    assert sorted(problems) == [
-        "27 folders in the exchange were written by nobody in the name of 11, 12, 13, 14, 15, 16, 17, 18, 19: ask "
-        "whose work it is",
-        "12 folders in the exchange were written by zoe in the name of 20, 21, 22, anna: ask whose work it is",
-    ][::-1]
+    assert (
+        sorted(problems)
+        == [
+            "27 folders in the exchange were written by nobody in the name of 11, 12, 13, 14, 15, 16, 17, 18, 19: ask "
+            "whose work it is",
+            "12 folders in the exchange were written by zoe in the name of 20, 21, 22, anna: ask whose work it is",
+        ][::-1]
+    )
     monkeypatch.setattr(incoming, "_owner", lambda folder: "nobody" if "19:" in folder.name else None)
     (said,) = from_exchange(tmp_path, "hw")[1]
     assert said.startswith("13 folders") and "20 and 3 more: ask" in said
@@ -438,10 +441,10 @@ def test_dates_that_cannot_be_meant_are_refused(tmp_path, text, why):
 def test_no_cell_of_the_table_is_a_formula_and_none_is_a_zero_that_nobody_gave(tmp_path):
     row = dict.fromkeys(
         ("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email", "raw_score"), None
-    ) | {"late_submission_penalty": None, "score": None, "max_score": 30.0, "status": "graded", "why": "=1+1, \"x\""}
+    ) | {"late_submission_penalty": None, "score": None, "max_score": 30.0, "status": "graded", "why": '=1+1, "x"'}
     write_table([row | {"student_id": "anna"}], tmp_path / "g.csv")
     (found,) = csv.DictReader((tmp_path / "g.csv").open())
-    assert found["why"] == "'=1+1, \"x\"" and found["score"] == "" and found["max_score"] == "30.0"
+    assert found["why"] == '\'=1+1, "x"' and found["score"] == "" and found["max_score"] == "30.0"
 
 
 @pytest.mark.parametrize("text", ["=cmd|'/C calc'!A0", "\t=1", "\r\n+1", " @x", "-1"])
@@ -549,8 +552,9 @@ def test_every_row_has_a_status_and_no_score_that_nobody_gave():
         "zoe": (20.0, "resubmitted, graded"),
     }  # fmt: skip
     assert rows[-1]["why"] == "replaces an earlier work. 1 day late"
-    said = summary(rows, ["the exchange is strange"], 3, Path("course"))
+    said = summary(rows, ["the exchange is strange"], 3, Path("course"), Path("course", "returned"))
     assert "3 graded now. hw: 1 graded, 2 waiting for a hand mark, 2 needs attention, 1 not handed in." in said
     for words in ("gone (no score): It could not be graded", "old (20 of 30)", "later work counts: zoe", "strange"):
         assert words in said
     assert str(Path("course") / "grades.csv") in said
+    assert f"Feedback: {Path('course', 'returned')}." in said

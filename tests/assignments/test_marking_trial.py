@@ -1,12 +1,14 @@
 """A dry run over last year's work: it says where our marks differ, why, and changes nothing."""
 
+import contextlib
 import hashlib
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from course_lib.grading.marking import trial
+from course_lib.grading.marking import standing, trial
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.trial import Difference, Trial, dry_run, told
 from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
@@ -97,19 +99,69 @@ def test_the_command_says_it_and_refuses_what_would_change_something(tmp_path, m
     assert asked == [(tmp_path, "hw", None, 2)] and "1 with another mark" in capsys.readouterr().out
     found[:] = [Trial("a", [], "")]
     assert main(["hw", "--dry-run"]) == 0
-    for more in (["--settle", "a"], ["--moodle", "m"], ["--canvas", "c"]):
+    for more in (["--settle", "a"], ["--moodle", "m"], ["--canvas", "c"], ["--scheduler", "tcp://s:1"]):
         with pytest.raises(SystemExit):
             main(["hw", "--dry-run", *more])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_gradebook_that_is_no_file_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "nbgrader_config.py").write_text(
-        "c = get_config()\nc.CourseDirectory.db_url = 'postgresql://u:secret@h/db'\n"
-    )
-    with pytest.raises(ValueError, match="gradebook of SQLite") as raised:
+@pytest.mark.parametrize(("url", "why"), [
+    ("mysql://u:secret@h/db", "no gradebook of SQLite or of PostgreSQL at mysql://u:***@h/db"),
+    ("sqlite:////nowhere/gradebook.db", "no gradebook of SQLite or of PostgreSQL at sqlite:////nowhere/gradebook.db"),
+    ("postgresql+nothing://u:secret@h/db?password=secret", "postgresql+nothing://u:***@h/db cannot be read"),
+    ("no url but a secret", "that c.CourseDirectory.db_url names cannot be read"),
+])  # fmt: skip
+def test_a_gradebook_that_cannot_be_copied_is_named_without_its_password(tmp_path, url, why):
+    (tmp_path / "nbgrader_config.py").write_text(f"c = get_config()\nc.CourseDirectory.db_url = {url!r}\n")
+    with pytest.raises(ValueError) as raised:
         trial._copy(tmp_path, tmp_path / "copy", "hw", True)
-    assert "secret" not in str(raised.value) and not (tmp_path / "copy").exists()
+    assert why in str(raised.value) and "secret" not in str(raised.value)
+
+
+def writing(path: Path, journal: str) -> sqlite3.Connection:
+    """Somebody who has the gradebook open, and has written a row."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"PRAGMA journal_mode = {journal}")
+    connection.execute("CREATE TABLE IF NOT EXISTS marks (mark)")
+    connection.execute("INSERT INTO marks VALUES (3)")
+    return connection
+
+
+def marks(path: Path) -> list[tuple]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT mark FROM marks").fetchall()
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_a_gradebook_is_copied_whole_whoever_has_it_open_and_stays_as_it_is(tmp_path, journal, closed):
+    """Of one with a write-ahead log, the file itself lacks what was written last."""
+    path = tmp_path / "course" / "gradebook.db"
+    path.parent.mkdir()
+    writer = writing(path, journal)
+    if closed:
+        writer.close()
+    names, content = {each.name for each in path.parent.iterdir()}, path.read_bytes()
+    standing.copy_gradebook(f"sqlite:///{path}", tmp_path / "copy.db")
+    assert marks(tmp_path / "copy.db") == [(3,)]
+    assert {each.name for each in path.parent.iterdir()} == names and path.read_bytes() == content
+    assert ("gradebook.db-wal" in names) == (journal == "wal" and not closed)
+    writer.close()
+
+
+def test_what_is_half_written_is_not_copied_and_nobody_waits_for_ever(tmp_path, monkeypatch):
+    path = tmp_path / "gradebook.db"
+    writer = writing(path, "delete")
+    writer.execute("BEGIN EXCLUSIVE")
+    writer.execute("INSERT INTO marks VALUES (4)")
+    monkeypatch.setattr(standing, "PATIENCE_S", 0)
+    with pytest.raises(ValueError, match="has been writing into .*gradebook.db for 0 seconds: try again later"):
+        standing.copy_gradebook(f"sqlite:///{path}", tmp_path / "copy.db")
+    writer.execute("ROLLBACK")
+    writer.close()
+    monkeypatch.undo()
+    standing.copy_gradebook(f"sqlite:///{path}", tmp_path / "copy.db")
+    assert marks(tmp_path / "copy.db") == [(3,)]
 
 
 def test_pipes_are_not_copied(tmp_path):

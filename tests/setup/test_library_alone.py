@@ -28,7 +28,9 @@ NEEDS = {
     "course_lib.evaluation.retrieval_baselines": ("lectures", "sklearn"),
     **{
         f"course_lib.grading.marking.{name}": ("lab", "nbformat")
-        for name in ("alone", "cells", "execute", "gradings", "normalise", "reading", "strays", "trial")
+        for name in (
+            "alone", "answers", "cells", "cluster", "execute", "gradings", "normalise", "reading", "strays", "trial",
+        )  # fmt: skip
     },
     **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "report", "standing")},
     "course_lib.grading.marking.overview": ("lab", "jinja2"),

@@ -25,7 +25,7 @@ from tests.support.quick import QuickScorer, scores, source_of
 RECORD = ROOT / "tests" / "assignments" / "proofs.json"
 SEEDS = range(20)
 GRADERS = ("closed.py", "compare.py", "contain.py", "score.py", "tensors.py")
-OF_SOME = {"packed.py": "unpack"}  # what grades only those assignments that name it
+OF_SOME = {"packed.py": "unpack", "untouched.py": "expect_untouched"}  # what grades only those assignments that name it
 
 
 class Fate(NamedTuple):

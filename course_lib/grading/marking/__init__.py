@@ -11,7 +11,8 @@
 3. *gradings*: as many works as there are cores are graded at a time, and their marks entered by one writer. *alone*:
    nbgrader's own Autograde runs in a process and a gradebook of its own, for one student, within a limit; `execute` is
    its Execute, with points that outlive their kernel, and `course_lib.grading.outside` has one that no code can forge.
-   `standing` says what a gradebook has of a student, and enters it into another.
+   `standing` says what a gradebook has of a student, and enters it into another. *cluster* lets the workers of a Dask
+   cluster grade instead; `answers` looks at what comes back.
 4. *record*: `marks/ASSIGNMENT.json` says what was graded, when, what it replaced, and what went wrong.
 5. *report*: `grades.csv` with a status beside every score, feedback where something changed, and a summary. `dates` has
    the roster, due dates, extensions and late days, `moments` reads times; `lms` fills in Moodle's and Canvas's own

@@ -25,6 +25,12 @@ def main(arguments: list[str] | None = None) -> int:
         "--settle", nargs="+", metavar="STUDENT", default=[], help="let the marks of these stand: you have looked"
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="works graded at a time; one for each core")
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        default="",
+        help="let the workers of this Dask cluster grade, not this machine",
+    )
     parser.add_argument("--force", action="store_true", help="grade everybody again, not only what changed")
     parser.add_argument(
         "--dry-run", action="store_true", help="say where marks would differ from the recorded ones; change nothing"
@@ -34,18 +40,21 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--jobs should be 1 or more, got {chosen.jobs}")
     if chosen.dry_run and (chosen.moodle or chosen.canvas or chosen.settle):
         parser.error("--dry-run changes nothing: leave out --moodle, --canvas and --settle")
+    if chosen.dry_run and chosen.scheduler:
+        parser.error("--dry-run grades on this machine: leave out --scheduler")
     try:
         if chosen.dry_run:
             return _tried(chosen)
         with only_run(chosen.course), ending_in_order():
             batch = Batch(chosen.course, chosen.assignment)
             batch.check(chosen.moodle, chosen.canvas)
-            check_sandbox(ExecuteOutside(parent=batch.course), chosen.assignment)
+            if not chosen.scheduler:
+                check_sandbox(ExecuteOutside(parent=batch.course), chosen.assignment)
             batch.collect(chosen.zip)
-            batch.grade(chosen.force, chosen.jobs)
+            batch.grade(chosen.force, chosen.jobs, chosen.scheduler)
             batch.settle(chosen.settle)
             if not batch.entries:
-                place = batch.root / "submitted" / "STUDENT" / chosen.assignment
+                place = batch.folder("submitted") / "STUDENT" / chosen.assignment
                 said = f"Nothing is handed in: put notebooks into {place}, or name an archive with --zip."
                 raise ValueError("\n".join([said, *batch.problems]))
             print(batch.report(chosen.moodle, chosen.canvas))

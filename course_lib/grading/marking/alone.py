@@ -1,6 +1,7 @@
 """One student's submission, graded by nbgrader in a process of its own: it can stop or delay nobody else's."""
 
 import contextlib
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from course_lib._extras import needed
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
-from course_lib.grading.marking.standing import definitions, enter, standing
+from course_lib.grading.marking.standing import definitions, enter, explained, standing
 
 with needed("lab"):
     import nbformat
@@ -47,8 +48,14 @@ def open_course(root: Path) -> AutogradeApp:
 
 
 def gradebook_of(course: AutogradeApp) -> Gradebook:
-    """The course's gradebook, open; use it in a `with` statement."""
-    return Gradebook(course.coursedir.db_url, course.coursedir.course_id)
+    """The course's gradebook, open; use it in a `with` statement.
+
+    Raises
+    ------
+    ValueError : it cannot be opened; says why.
+    """
+    with explained(course.coursedir.db_url):
+        return Gradebook(course.coursedir.db_url, course.coursedir.course_id)
 
 
 class Marks(NamedTuple):
@@ -94,14 +101,14 @@ def grade_alone(root: Path, assignment: str, student: str, stood: dict, is_known
         return Marks(standing(gradebook, assignment, student), why or _stopped_in(root / GRADING / student))
 
 
-def take_over(root: Path, assignment: str, student: str) -> None:
-    """Let the notebook that `grade_alone` executed take the place of the one before, in autograded/.
+def take_over(root: Path, assignment: str, student: str, autograded: str | Path = "autograded") -> None:
+    """Let the notebook that `grade_alone` executed take the place of the one before, in the folder `autograded`.
 
     Raises
     ------
     FileNotFoundError : it left none.
     """
-    new, place = root / GRADING / student / assignment, root / "autograded" / student / assignment
+    new, place = root / GRADING / student / assignment, root / autograded / student / assignment
     if not any(new.glob("*.ipynb")):
         raise FileNotFoundError("nbgrader left no notebook")
     old = place.with_name(f".{assignment}.before")
@@ -160,9 +167,9 @@ def apart(limit_s: float, work: Callable, *arguments):
     return Apart(limit_s, work, *arguments).result()
 
 
-def wait_for_one(works: list[Apart]) -> None:
-    """Return when one of these is over."""
-    left = min(work.end for work in works) - time.monotonic()
+def wait_for_one(works: list[Apart], most_s: float = math.inf) -> None:
+    """Return when one of these is over, or after so many seconds."""
+    left = min(most_s, min(work.end for work in works) - time.monotonic())
     multiprocessing.connection.wait([work.answer for work in works], max(0, left))
 
 

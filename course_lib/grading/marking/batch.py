@@ -1,6 +1,7 @@
 """A whole assignment: everything that came is normalised, graded on all cores, recorded, and reported."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from course_lib.files import replacing
 from course_lib.grading.marking import dates, incoming, lms, record, report
 from course_lib.grading.marking.alone import cores, gradebook_of, open_course, reason
 from course_lib.grading.marking.cells import Release, release_of
+from course_lib.grading.marking.cluster import places
 from course_lib.grading.marking.gradings import Gradings
 from course_lib.grading.marking.overview import write_overview
 from course_lib.grading.marking.standing import standing
@@ -18,18 +20,25 @@ with needed("lab"):
     from nbgrader.api import MissingEntry
     from nbgrader.apps.api import NbGraderAPI
 
+STRUCTURE = os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")  # nbgrader's own
+
 
 class Batch:
     """One run over one assignment of the course in the folder `root`.
 
     Raises
     ------
-    ValueError : the assignment was never generated, or a table of the course cannot be read.
+    ValueError : the assignment was never generated, or a table of the course or its gradebook cannot be read.
     """
 
     def __init__(self, root: Path, assignment: str, say: Callable[[str], None] = print):
         self.root, self.assignment, self.say = root.resolve(), assignment, say
         self.course = open_course(self.root)
+        if self.course.coursedir.directory_structure != STRUCTURE:
+            raise ValueError(
+                f"c.CourseDirectory.directory_structure is {self.course.coursedir.directory_structure!r}, and marking "
+                f"knows {STRUCTURE!r} alone: leave the setting out of nbgrader_config.py"
+            )
         self.record = self.root / "marks" / f"{assignment}.json"
         self.entries = record.load(self.record)
         self.roster = dates.read_roster(self.root / "roster.csv")
@@ -38,8 +47,12 @@ class Batch:
         with gradebook_of(self.course) as gradebook:
             dates.write_roster(gradebook, self.roster)
             self.releases = self._releases(gradebook)
-        self.problems += incoming.finish(self.root, assignment)
+        self.problems += incoming.finish(self.root, assignment, self.folder("submitted"))
         self.tests = _digest(*(f"{name}{release.cells}" for name, release in self.releases.items()))
+
+    def folder(self, step: str) -> Path:
+        """Where the course has the works of a step of nbgrader's: "submitted", "autograded" and so on by default."""
+        return self.root / getattr(self.course.coursedir, f"{step}_directory")
 
     @property
     def numbers(self) -> dict[str, str]:
@@ -74,7 +87,7 @@ class Batch:
         for each in arrived:
             entry = self.entries.setdefault(each.student, record.Entry())
             try:
-                said = incoming.lay(each, self.root, self.assignment, entry.came)
+                said = incoming.lay(each, self.root, self.assignment, entry.came, self.folder("submitted"))
                 entry.unlaid = f"Not all came from {each.origin}: {', '.join(each.lacks)}" if each.lacks else ""
             except OSError as error:  # whatever its files are called, the next student's are collected
                 said = "not laid"
@@ -86,19 +99,21 @@ class Batch:
         self.problems += problems
         record.save(self.record, self.entries)
 
-    def grade(self, force: bool = False, jobs: int | None = None) -> None:
+    def grade(self, force: bool = False, jobs: int | None = None, scheduler: str = "") -> None:
         """Grade what is new, what changed, and what stopped the last time; all of it if `force`.
 
-        So many works as `jobs` says are graded at a time, one for each core by default. The gradebook is written by
-        this process alone, when a grading is over: one that fails, or is interrupted, changes nothing.
+        So many works as `jobs` says are graded at a time, one for each core by default; by the Dask cluster whose
+        address is `scheduler`, if there is one, and then as many as it has room for by default. The gradebook is
+        written by this process alone, when a grading is over: one that fails, or is interrupted, changes nothing.
 
         Raises
         ------
-        ValueError : the folder of the course cannot be written to.
+        ValueError : the folder of the course cannot be written to; the cluster cannot grade.
         """
-        folders = sorted((self.root / "submitted").glob(f"*/{self.assignment}"))
+        room = places(scheduler, self.course, self.assignment) if scheduler else cores()
+        folders = sorted(self.folder("submitted").glob(f"*/{self.assignment}"))
         try:
-            Gradings(self, force).run(folders, jobs or cores())
+            Gradings(self, force, scheduler).run(folders, jobs or room)
         except OSError as error:
             raise ValueError(f"Nothing more can be graded in {self.root}: {error.strerror or error}") from error
 
@@ -149,24 +164,26 @@ class Batch:
                 self.problems += [f"{student} is not in {template.name}" for student in lacking]
                 self.problems.append(f"{name}: {filled} final marks; all other cells are as they were exported")
         record.save(self.record, self.entries)
-        return report.summary(rows, self.problems, self.graded, self.root)
+        return report.summary(rows, self.problems, self.graded, self.root, self.folder("feedback"))
 
     def _leave_out(self, gradebook) -> None:
         """Those whose work and whose marks somebody removed: they have left the course."""
         for student, entry in list(self.entries.items()):
-            folder = self.root / "submitted" / student / self.assignment
+            folder = self.folder("submitted") / student / self.assignment
             if not (entry.unlaid or folder.is_dir() or standing(gradebook, self.assignment, student)):
                 del self.entries[student]
-                self.problems.append(f"{student}: neither in submitted/ nor in the gradebook any more; left out")
+                place = self.course.coursedir.submitted_directory
+                self.problems.append(f"{student}: neither in {place}/ nor in the gradebook any more; left out")
 
     def _undecided(self, student: str, entry: record.Entry) -> None:
         """As long as other work lies there, nobody knows whether the later one was graded."""
         folder = Path("undecided", student, self.assignment)
         there = sorted(path.name for path in (self.root / folder).glob("*"))
         if there:
+            place = Path(self.course.coursedir.submitted_directory, student, self.assignment)
             entry.unlaid = (
                 f"Two works came by two ways, and no time tells which is later: the other is {folder / there[-1]}. "
-                f"Let it take the place of submitted/{student}/{self.assignment}, or remove it"
+                f"Let it take the place of {place}, or remove it"
             )
         elif entry.unlaid.startswith("Two works"):
             entry.unlaid = ""
@@ -175,12 +192,12 @@ class Batch:
         """Make the feedback of those whose notebook, marks or comments changed."""
         api = NbGraderAPI(self.course.coursedir, parent=self.course)
         for student, entry in self.entries.items():
-            folder = self.root / "autograded" / student / self.assignment
+            folder = self.folder("autograded") / student / self.assignment
             if not entry.marked or not folder.is_dir():
                 continue
             try:
                 now = self._shown(gradebook, student, folder)
-                if now == entry.feedback and (self.root / "feedback" / student / self.assignment).is_dir():
+                if now == entry.feedback and (self.folder("feedback") / student / self.assignment).is_dir():
                     continue
                 said = api.generate_feedback(self.assignment, student, force=True)
                 if not said["success"]:
@@ -212,17 +229,18 @@ class Batch:
         releases = {}
         for name in sorted(names):
             try:
-                path = self.root / "release" / self.assignment / f"{name}.ipynb"
+                path = self.folder("release") / self.assignment / f"{name}.ipynb"
                 released = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
             except (OSError, ValueError):
-                self.problems.append(f"release/{self.assignment}/{name}.ipynb cannot be read: generate it again")
+                place = Path(self.course.coursedir.release_directory, self.assignment, f"{name}.ipynb")
+                self.problems.append(f"{place} cannot be read: generate it again")
                 released = None
             releases[name] = release_of(gradebook, self.assignment, name, released)
         return releases
 
     def helpers(self) -> set[str]:
         """The paths of all files that the instructor gives out."""
-        source = self.root / "source" / self.assignment
+        source = self.folder("source") / self.assignment
         return {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
 
 

@@ -151,9 +151,7 @@ def rows(path: Path, *needed_columns: str) -> list[tuple[int, dict[str, str]]]:
     missing = [name for name in needed_columns if name not in (reader.fieldnames or [])]
     if missing:
         raise ValueError(f"{path} lacks the column {missing[0]}; its first line is {first[:80]!r}")
-    clean = (
-        {key: (value or "").strip() for key, value in row.items() if isinstance(key, str)} for row in reader
-    )
+    clean = ({key: (value or "").strip() for key, value in row.items() if isinstance(key, str)} for row in reader)
     return [(number, row) for number, row in enumerate(clean, start=2) if any(row.values())]
 
 

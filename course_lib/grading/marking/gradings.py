@@ -1,10 +1,15 @@
 """Works of one assignment, graded side by side; their marks are entered by one writer, one after the other."""
 
+import math
+import shutil
+import sys
 import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+from tqdm import tqdm
 
 from course_lib.grading.marking import record
 from course_lib.grading.marking.alone import (
@@ -21,12 +26,14 @@ from course_lib.grading.marking.alone import (
     workplace,
 )
 from course_lib.grading.marking.cells import Release
+from course_lib.grading.marking.cluster import grade_elsewhere, sending_limit
 from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
 
 NORMALISING_S = 60
+EVERY_S = 1  # the clock of a bar goes on while nothing is over
 
 
 class Job(NamedTuple):
@@ -40,32 +47,55 @@ class Job(NamedTuple):
     begun: float  # time.monotonic()
 
 
+class Bar(tqdm):
+    """How far a run is and how long it may still take, below the lines that are said; for a terminal."""
+
+    monitor_interval = 0  # tqdm's thread, which would be there at every fork
+
+    def show(self, done: int) -> None:
+        """So many works are done by now; its clock goes on also where there are no more than before."""
+        self.n = done
+        self.refresh()
+
+
 class Gradings:
-    """The gradings of one run.
+    """The gradings of one run. On a terminal a `Bar` counts them, elsewhere each line does.
 
     batch : a `Batch`, which knows the course, what was handed in before, and what is told of it
     force : whether those are graded again of whom nothing changed
+    scheduler : the address of a Dask cluster that grades; "": this machine does
     """
 
-    def __init__(self, batch, force: bool):
-        self.batch, self.force = batch, force
+    def __init__(self, batch, force: bool, scheduler: str = ""):
+        self.batch, self.force, self.scheduler, self.say = batch, force, scheduler, batch.say
 
     def run(self, folders: Iterable[Path], jobs: int) -> None:
         """Grade the works in these folders, so many at a time; OSError where the course cannot be written to."""
         waiting, begun = deque(folders), time.monotonic()
         number = len(waiting)
         running: list[Job] = []
+        columns, rows = shutil.get_terminal_size()
+        bar = Bar(
+            total=number, file=sys.stdout, unit=" works", leave=False,
+            ncols=columns - 1, nrows=rows,  # where a terminal does not say how large it is, tqdm would show nothing
+            smoothing=0,  # an estimate from all works, not from the last ones
+            disable=self.batch.say is not print or not sys.stdout.isatty(),
+        )  # fmt: skip
+        if not bar.disable:
+            self.say = bar.write
         try:
-            with workplace(self.batch.course):
+            with bar, workplace(self.batch.course):
                 while waiting or running:
                     while waiting and len(running) < jobs:
                         running += self._begun(waiting.popleft())
+                        bar.show(number - len(waiting) - len(running))
                     if running:
-                        wait_for_one([job.work for job in running])
+                        wait_for_one([job.work for job in running], math.inf if bar.disable else EVERY_S)
                     for job in [job for job in running if job.work.is_over]:
                         running.remove(job)
                         done = number - len(waiting) - len(running)
-                        self._end(job, _left(done, number, time.monotonic() - begun))
+                        self._end(job, _left(done, number, time.monotonic() - begun) if bar.disable else "")
+                    bar.show(number - len(waiting) - len(running))
         finally:
             for job in running:
                 job.work.stop()
@@ -74,7 +104,9 @@ class Gradings:
         """The grading of the work in this folder, begun; none where there is nothing to do, or it cannot be read."""
         student = folder.parent.name
         if safe_name(student) != student or not folder.is_dir() or folder.is_symlink():
-            self.batch.problems.append(f"submitted/{student!r}: no student can have this name; rename the folder")
+            self.batch.problems.append(
+                f"{folder.parent.parent.name}/{student!r}: no student can have this name; rename the folder"
+            )
             return []
         entry = self.batch.entries.setdefault(student, record.Entry())
         try:
@@ -89,7 +121,10 @@ class Gradings:
                 self._date(student, found.time)
                 return []
             arguments = self.batch.root, self.batch.assignment, student, stood, is_known
-            work = Apart(grading_limit(self.batch.course), grade_alone, *arguments)
+            if self.scheduler:
+                work = Apart(sending_limit(self.batch.course), grade_elsewhere, self.scheduler, *arguments)
+            else:
+                work = Apart(grading_limit(self.batch.course), grade_alone, *arguments)
             return [Job(student, entry, found, stood, work, time.monotonic())]
         except Exception as error:  # whatever it is, the next student is graded
             self._unreadable(student, entry, error)
@@ -122,7 +157,7 @@ class Gradings:
                 entry.trouble = f"{', '.join(found.missing)} missing. {entry.trouble}"
             entry.trouble = ". ".join(filter(None, [*found.doubts, entry.trouble]))
             self.batch.graded += 1
-            self.batch.say(f"{student}: {'needs attention' if entry.trouble else 'graded'}{left}")
+            self.say(f"{student}: {'needs attention' if entry.trouble else 'graded'}{left}")
         except Exception as error:  # whatever it is, the next student's is entered
             self._unreadable(student, entry, error)
         finally:
@@ -133,7 +168,7 @@ class Gradings:
 
         Where a run ends in between, or before its record is written, the work is graded again the next time.
         """
-        take_over(self.batch.root, self.batch.assignment, job.student)
+        take_over(self.batch.root, self.batch.assignment, job.student, self.batch.folder("autograded"))
         with gradebook_of(self.batch.course) as gradebook:
             enter(gradebook, self.batch.assignment, job.student, marks.stands)
             if job.stood and job.entry.marked == job.found.work:
@@ -144,7 +179,7 @@ class Gradings:
         told = isinstance(error, Unreadable | Unfinished)
         self._failed(entry, str(error) if told else f"{type(error).__name__}: {str(error)[:200]}")
         entry.notes = []
-        self.batch.say(f"{student}: needs attention")
+        self.say(f"{student}: needs attention")
 
     def _date(self, student: str, time) -> None:
         """Lateness is that of the work whose marks stand; where it has no time, nbgrader keeps that of earlier work."""

@@ -124,12 +124,13 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
     return (_arrived(student, "exchange", files, time) for student, (files, time) in found.items()), problems
 
 
-def lay(arrived: Arrived, root: Path, assignment: str, came: list[str]) -> str:
+def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitted: str | Path = "submitted") -> str:
     """Put it into submitted/STUDENT/ASSIGNMENT, whole or not at all, unless what is there is the later work.
 
     Parameters
     ----------
     came : digests of what came from this student before, by whichever way; that of `arrived` is added
+    submitted : what the course calls the folder submitted/
 
     Returns
     -------
@@ -141,7 +142,7 @@ def lay(arrived: Arrived, root: Path, assignment: str, came: list[str]) -> str:
     ------
     OSError : it cannot be written; what was there is there.
     """
-    place = root / "submitted" / arrived.student / assignment
+    place = root / submitted / arrived.student / assignment
     work = _digest(arrived.files)
     known = work in came
     if not place.exists():
@@ -164,10 +165,10 @@ def lay(arrived: Arrived, root: Path, assignment: str, came: list[str]) -> str:
     return said
 
 
-def finish(root: Path, assignment: str) -> list[str]:
+def finish(root: Path, assignment: str, submitted: str | Path = "submitted") -> list[str]:
     """Complete what `lay` had begun when its process was killed, or remove it; one sentence for each student."""
     said = []
-    for left in sorted((root / "submitted").glob(f"*/.{assignment}.arriv*")):
+    for left in sorted((root / submitted).glob(f"*/.{assignment}.arriv*")):
         place = left.with_name(assignment)
         try:
             if left.name == ARRIVED.format(assignment) and not place.exists():

@@ -68,7 +68,7 @@ def write_table(rows: Iterable[dict], path: Path) -> None:
         (scratch / path.name).write_text(text.getvalue(), encoding="utf-8")
 
 
-def summary(rows: list[dict], problems: Iterable[str], graded: int, root: Path) -> str:
+def summary(rows: list[dict], problems: Iterable[str], graded: int, root: Path, feedback: Path) -> str:
     """How many stand where, everybody who needs somebody, and what to do."""
     lines = [f"{graded} graded now. {rows[0]['assignment'] if rows else 'Nobody'}: {_counts(rows)}."]
     for title, name, advice in [
@@ -87,7 +87,7 @@ def summary(rows: list[dict], problems: Iterable[str], graded: int, root: Path) 
     problems = list(problems)
     if problems:
         lines += ["", "Could not be told, and was left out or taken as it stands:", *(f"  {each}" for each in problems)]
-    lines += ["", f"Grades: {root / 'grades.csv'}. Feedback: {root / 'feedback'}."]
+    lines += ["", f"Grades: {root / 'grades.csv'}. Feedback: {feedback}."]
     return "\n".join(lines)
 
 

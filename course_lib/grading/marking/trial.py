@@ -13,15 +13,15 @@ from typing import NamedTuple
 from course_lib._extras import needed
 from course_lib.grading.marking.alone import gradebook_of, open_course
 from course_lib.grading.marking.batch import Batch
-from course_lib.grading.marking.standing import standing
+from course_lib.grading.marking.standing import copy_gradebook, standing
 from course_lib.grading.outside.seeds import SECRET
 
 with needed("lab"):
     import nbformat
     from nbgrader.api import Gradebook
-    from sqlalchemy.engine import make_url
 
 COPIED = ("nbgrader_config.py", "roster.csv", "dates.csv", SECRET)
+STEPS = ("source", "release", "submitted", "autograded", "feedback")  # whose folders a course may call otherwise
 WHY = 300  # letters of a reason
 
 
@@ -51,7 +51,7 @@ def dry_run(
 
     Raises
     ------
-    ValueError : the gradebook is none of SQLite, or what `Batch` raises.
+    ValueError : the gradebook cannot be copied, or what `Batch` raises.
     """
     root = root.resolve()
     with tempfile.TemporaryDirectory(prefix="dry-run-") as folder:
@@ -91,26 +91,27 @@ def told(trials: list[Trial]) -> str:
 
 def _copy(root: Path, copy: Path, assignment: str, submitted: bool) -> None:
     """What grading reads of a course, and no more. Links stay links: nothing that they lead to is written."""
-    url = make_url(open_course(root).coursedir.db_url)
-    if not url.drivername.startswith("sqlite") or not Path(url.database).is_file():
-        raise ValueError(f"A dry run reads a gradebook of SQLite, and there is none at {url.render_as_string()}.")
+    coursedir = open_course(root).coursedir
     copy.mkdir(parents=True)
+    copy_gradebook(coursedir.db_url, copy / "gradebook.db")
     for name in COPIED:
         if (root / name).is_file():
             shutil.copy(root / name, copy / name)
-    shutil.copy(url.database, copy / "gradebook.db")
-    for path in (root / "source" / assignment, root / "release" / assignment):
+    for step in ("source", "release"):
+        path = root / getattr(coursedir, f"{step}_directory") / assignment
         if path.is_dir():
-            shutil.copytree(path, copy / path.relative_to(root), symlinks=True)
-    for path in (root / "submitted").glob(f"*/{assignment}") if submitted else ():
+            shutil.copytree(path, copy / step / assignment, symlinks=True)
+    for path in (root / coursedir.submitted_directory).glob(f"*/{assignment}") if submitted else ():
         if path.is_dir() and not path.is_symlink():
-            shutil.copytree(path, copy / path.relative_to(root), symlinks=True, ignore=_specials)
+            place = copy / "submitted" / path.parent.name / assignment
+            shutil.copytree(path, place, symlinks=True, ignore=_specials)
     with (copy / "nbgrader_config.py").open("a", encoding="utf-8") as config:
         config.write(
             "\nc = get_config()\n"
             f"c.CourseDirectory.root = {str(copy)!r}\n"
             f"c.CourseDirectory.db_url = {f'sqlite:///{copy}/gradebook.db'!r}\n"
-            f"c.ExecuteOutside.also_hidden = [{str(root)!r}]\n"
+            + "".join(f"c.CourseDirectory.{step}_directory = {step!r}\n" for step in STEPS)
+            + f"c.ExecuteOutside.also_hidden = [{str(root)!r}]\n"
         )
 
 

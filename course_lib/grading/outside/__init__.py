@@ -16,11 +16,12 @@ In the student's kernel: the cells of the notebook, the public checks among them
 `course_lib/grading/answering.py`, which calls the student's functions. On both sides: `course_lib/grading/values.py`.
 
 What passes. A call: the name of a function, arguments, how long it may take. Its answer: what was returned or
-raised, and arguments that were changed. Both are JSON in Jupyter's own messages (`input_request` and `input_reply`,
-by which a kernel asks its client), so this works wherever Jupyter does. An array is its dtype, shape and bytes in
-base64. What comes is read by `values.read`, which makes plain values and executes nothing: no pickle, no object
-dtype. It refuses more than 16 MiB, 100,000 parts or 8 levels, and the socket closes at a message above 48 MiB. What is
-refused fails its test.
+raised, and arguments that were changed. A function among the arguments stays where it is, and is called through its
+number; what it is called for may call the student's functions again, as one does that undoes a mistake. All are JSON in
+Jupyter's own messages (`input_request` and `input_reply`, by which a kernel asks its client), so this works wherever
+Jupyter does. An array is its dtype, shape and bytes in base64. What comes is read by `values.read`, which makes plain
+values and executes nothing: no pickle, no object dtype. It refuses more than 16 MiB, 100,000 parts or 8 levels, and the
+socket closes at a message above 48 MiB. What is refused fails its test.
 
 Seeds. `seeds.seed_for` is an HMAC of the assignment, the student and what the student wrote, under a secret that
 is drawn once for a course and lies in `.grading-secret` beside the gradebook. The same work gets the same inputs when

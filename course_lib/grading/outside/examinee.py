@@ -24,9 +24,11 @@ LARGEST = 48 * 2**20  # bytes of a message from a kernel: whoever sends more is 
 GRACE_S = 5  # beyond the seconds that a call may take: for the answer, on a busy machine, and again after an interrupt
 STARTS_S = 60
 FATAL = 2  # so many calls of a function may cost a kernel each, before it is called no more
-RIGHT_VALUES = 1_000  # of earlier parts, for one call
-RIGHT_BYTES = 2**17  # of the arguments of each: a right version must not be made to compute for ever
-RIGHT_SIZE = 2**12  # the largest whole number among them, and the most entries of an array that would have none
+PASSES_S = 0.05  # of each call: about what a busy machine takes to pass it on, and is not of the student's time
+VALUES = 1_000  # of functions of ours, for one call; and the most values in the arguments of each
+VALUE_BYTES = 2**17  # of these arguments: what is ours must not be made to compute for ever
+VALUE_SIZE = 2**12  # the largest whole number among them, and the most entries of an array that would have none
+DEPTH = 8  # of calls in calls: a function of ours may call the student's, as one that undoes a mistake does
 
 
 class LimitedManager(AsyncKernelManager):
@@ -60,33 +62,53 @@ class Examinee:
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
         self._client = self._request = None
-        self._lost = self._within = False
+        self._lost = False
         self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
         self._called: tuple = ()
         self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over
         self.changed: list[tuple] = []  # arguments as they were given, and as the student's functions left them
+        # Of the call that is under way and of those within it:
+        self._depth = self._wanted = 0
+        self._end = 0.0  # when its answer is awaited no more
+        self._functions: list[Callable] = []  # that it may call, by their places
+        self._raised: list[Exception] = []  # by what it called; what of these comes back is raised again
 
     def call(self, name: str, given: tuple, named: dict, served: dict[str, Callable]):
         """What the student's function of this name returns. Ours stay as they are; `changed` has what it changes.
 
         Parameters
         ----------
-        name, given, named : of the function; its arguments
+        name, given, named : of the function; its arguments, functions among them, which it may call during this call
         served : right versions of earlier parts, which stand in the place of the student's own for this call
 
         Raises
         ------
         CheckFailed : it took too long, ended its kernel, or handed back what is no value.
-        Exception : it raised one; the nearest of Python's own, with the text that a student is shown.
+        Exception : it raised one; the nearest of Python's own, with the text that a student is shown. What a function
+            of ours raised, it is raised again.
         """
         key = (name, *sorted(served))
         if self._fatal[key] >= FATAL:
             raise CheckFailed(
                 f"`{name}` ended its process in earlier tests, or could not be stopped. It was not called."
             )
+        if self._depth >= DEPTH:
+            raise CheckFailed(f"`{name}` and the functions that it is given call each other without end.")
+        if not self._depth:
+            self._functions, self._raised, self._wanted = [], [], 0
+        begun = time.monotonic()
+        try:
+            return self._answer(key, given, named, served)
+        finally:
+            if not self._depth:  # not of the student's time: to go there and back
+                self.end += min(time.monotonic() - begun, PASSES_S)
+
+    def _answer(self, key: tuple, given: tuple, named: dict, served: dict[str, Callable]):
+        name = key[0]
         arguments = {str(place): value for place, value in enumerate(given)} | named
-        forms = {key: write(value) for key, value in arguments.items()}
-        seconds = min(self.seconds, max(0.01, self.end - time.monotonic()))
+        forms = {key: write(value, Budget(keep=self._keep)) for key, value in arguments.items()}
+        # within another call that call's seconds hold
+        seconds = 0 if self._depth else min(self.seconds, max(0.01, self.end - time.monotonic()))
         self._called = key
         asked = {"name": name, "given": forms, "served": sorted(served), "seconds": seconds}
         try:
@@ -104,9 +126,26 @@ class Examinee:
         if said["kind"] == "raised":
             if said.get("stopped") is True:
                 raise self._stopped()
+            again = said.get("again")
+            if type(again) is int and 0 <= again < len(self._raised):
+                raise self._raised[again]
             raise _error(said.get("types"), said.get("text"))
         why = str(said.get("text"))[:80] if said["kind"] == "unwritten" else "it is no answer"
         raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.")
+
+    def values(self, names: Iterable[str]) -> tuple[dict, list[str]]:
+        """What the notebook has under these names that is no function, and the names that it lacks, as it says."""
+        self.recover()
+        names = list(names)
+        try:
+            said = self._ask({"values": names}, {})
+            values = {name: read(said["values"][name]) for name in names if name in said["values"]}
+            return values, [name for name in names if name in said["missing"]]
+        except CheckFailed:  # as the first call will say
+            self._lost = True
+        except (ValueError, LookupError, TypeError, AttributeError):  # no answer: let the first call find out
+            pass
+        return {}, []
 
     def loaded(self, names: Iterable[str]) -> list[str]:
         """Which of some modules the notebook has loaded, as it says."""
@@ -152,21 +191,20 @@ class Examinee:
         self._client = self._request = None
 
     def _ask(self, asked: dict, served: dict[str, Callable]) -> dict:
-        if self._within:
-            raise NotImplementedError("a right version of an earlier part calls the student's code")
         if self.kernel.time_is_over():
             raise CheckFailed("The time for the whole notebook was over.")
         try:
             if not self._request or self._lost:
                 self._start()
-            said, end = asked, time.monotonic() + asked.get("seconds", GRACE_S) + GRACE_S
-            for _ in range(RIGHT_VALUES):
+            said = asked
+            if not self._depth:
+                self._end = time.monotonic() + asked.get("seconds", GRACE_S) + GRACE_S
+            while True:
                 self._client.input(json.dumps(said))
-                answer = self._next(end)
+                answer = self._next(self._end)
                 if answer.get("kind") != "wanted":
                     return answer
-                said = self._right_value(answer, served)
-            raise Malformed(f"it asks for more than {RIGHT_VALUES} values of earlier parts")
+                said = self._value_of_ours(answer, served)
         except BaseException:  # an alarm, too: what is under way there is not known any more
             self._lost = True
             raise
@@ -220,23 +258,39 @@ class Examinee:
             "than one second here."
         )
 
-    def _right_value(self, wanted: dict, served: dict[str, Callable]) -> dict:
-        name, forms = wanted.get("name"), wanted.get("given")
-        if name not in served or not isinstance(forms, dict):
+    def _keep(self, function: Callable) -> int:
+        self._functions.append(function)
+        return len(self._functions) - 1
+
+    def _value_of_ours(self, wanted: dict, served: dict[str, Callable]) -> dict:
+        """What a function of ours returns that the student's asks for, or raises."""
+        which, forms = wanted.get("which"), wanted.get("given")
+        if type(which) is int and 0 <= which < len(self._functions):
+            function = self._functions[which]
+        elif isinstance(which, str) and which in served:
+            function = served[which]
+        else:
             raise Malformed("it asks for a value that is not to be had")
-        budget = Budget(RIGHT_BYTES, RIGHT_VALUES)
+        self._wanted += 1
+        if self._wanted > VALUES:
+            raise Malformed(f"it asks for more than {VALUES} values")
+        budget = Budget(VALUE_BYTES, VALUES)
         given = {key: read(form, budget) for key, form in forms.items()}
         if any(map(_too_large, given.values())):
-            raise Malformed("it asks for values of earlier parts that are too large")
-        self._within = True
+            raise Malformed("it asks for values that are too large")
+        by_place = [value for key, value in given.items() if key.isdigit()]
+        by_name = {key: value for key, value in given.items() if not key.isdigit()}
+        self._depth += 1
         try:
-            by_place = [value for key, value in given.items() if key.isdigit()]
-            by_name = {key: value for key, value in given.items() if not key.isdigit()}
-            return {"value": write(served[name](*by_place, **by_name))}
+            return {"value": write(function(*by_place, **by_name), Budget(keep=self._keep))}
         except Exception as error:
-            return {"raised": type(error).__name__, "text": str(error)[:300]}
+            if self._lost:
+                raise
+            self._raised.append(error)
+            text = str(error)[:300]
+            return {"raised": type(error).__name__, "text": text, "again": len(self._raised) - 1}
         finally:
-            self._within = False
+            self._depth -= 1
 
 
 def limited(client):
@@ -246,21 +300,27 @@ def limited(client):
 
 
 def _changed(arguments: dict, changed: dict) -> list[tuple]:
-    """Arrays that the student's function changed: as they were given, and as it left its own."""
-    found = []
+    """What the student's function changed of its arguments: as it was given, and as it was left, part by part."""
+    found: list[tuple] = []
     for key, form in changed.items():
-        before, after = arguments.get(key), read(form)
-        if not (isinstance(before, np.ndarray) and isinstance(after, np.ndarray) and before.dtype == after.dtype):
-            raise Malformed("it changes what is no array")
-        found.append((before, after))
+        if key not in arguments:
+            raise Malformed("it changes what it was not given")
+        left = [(arguments[key], read(form))]
+        while left:
+            before, after = left.pop()
+            found.append((before, after))
+            if isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)) and len(before) == len(after):
+                left += zip(before, after, strict=True)
+            elif isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
+                left += ((before[name], after[name]) for name in before)
     return found
 
 
 def _too_large(value) -> bool:
     """Whether a right version could be made to compute with this for ever, small as it is to send."""
     if isinstance(value, np.ndarray):
-        return value.size == 0 and math.prod(max(size, 1) for size in value.shape) > RIGHT_SIZE
-    return isinstance(value, (int, np.integer)) and abs(int(value)) > RIGHT_SIZE
+        return value.size == 0 and math.prod(max(size, 1) for size in value.shape) > VALUE_SIZE
+    return isinstance(value, (int, np.integer)) and abs(int(value)) > VALUE_SIZE
 
 
 def _error(types, text) -> CheckFailed:

@@ -5,6 +5,7 @@ import builtins
 import contextlib
 import io
 import os
+import re
 import symtable
 import time
 from collections.abc import Callable, Collection
@@ -12,7 +13,6 @@ from unittest import mock
 
 from course_lib import grading
 from course_lib._extras import needed
-from course_lib.grading import compare
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S
 from course_lib.grading.outside.examinee import NoKernel
@@ -22,6 +22,7 @@ with needed("lab"):
     from nbformat import NotebookNode
     from nbformat.v4 import new_output
 
+IN_GLOBALS = re.compile(r"""\bglobals\(\)(?:\[|\.get\()["'](?P<name>\w+)["']""")  # a name as a text
 PATIENCE_S = 10  # an answer is awaited so much longer than the student's code may run
 
 
@@ -48,16 +49,16 @@ class HiddenTests:
         self.source, self.examinee, self.seed, self.to_come = source, examinee, seed, frozenset(to_come)
         self.namespace: dict = {"__name__": "hidden_tests"}
         self.standing_in = {name: StandIn(name, self._call) for name in names_asked_for(source)}
+        self._right: dict[str, Callable] = {}  # of earlier parts, as `Score` has them
 
     def outputs(self) -> list[NotebookNode]:
         """Run it; what a kernel would have shown: the report, and the score as the last value."""
         *body, last = ast.parse(self.source).body
-        self.namespace |= self.standing_in
         printed = io.StringIO()
         try:
+            self._look()
             with contextlib.redirect_stdout(printed), self._surroundings():
                 exec(compile(ast.Module(body, []), "<hidden tests>", "exec"), self.namespace)
-                self._own = set(self.namespace)
                 score = eval(compile(ast.Expression(last.value), "<hidden tests>", "eval"), self.namespace)
             result = new_output("execute_result", {"text/plain": repr(float(score))}, execution_count=1)
         except NoKernel:
@@ -68,31 +69,40 @@ class HiddenTests:
         shown = [new_output("stream", name="stdout", text=printed.getvalue())] if printed.getvalue() else []
         return [*shown, result]
 
+    def _look(self) -> None:
+        """Stand-ins for the functions that the tests name; what else they name, as it is now."""
+        values, missing = self.examinee.values(self.standing_in)
+        for name in (*values, *missing):
+            del self.standing_in[name]
+        self.namespace |= self.standing_in | values
+
     def _call(self, name: str, given: tuple, named: dict):
         return self.examinee.call(name, given, named, self._served())
 
     def _served(self) -> dict[str, Callable]:
         """Right versions of earlier parts that `Score` has put in the place of the student's own for another try.
 
-        These alone: what the tests define for themselves was there before, and no student's code may ask for it.
+        And what stands there while a mistake is undone, which calls the student's own. These alone: what else the tests
+        define, no student's code may ask for.
         """
-        return {
-            name: value
-            for name, value in self.namespace.items()
-            if name not in self._own or (name in self.standing_in and value is not self.standing_in[name])
-            if name not in self.to_come
-        }
+        found = {name: right for name, right in self._right.items() if self.namespace.get(name) is right}
+        for name, own in self.standing_in.items():
+            now = self.namespace.get(name)
+            if now is not own and callable(now):
+                found[name] = now
+        return {name: function for name, function in found.items() if name not in self.to_come}
 
     @contextlib.contextmanager
     def _surroundings(self):
         """What the tests import of `course_lib.grading`, where that must know of the kernel; their seed."""
-        examinee = self.examinee
+        examinee, right = self.examinee, self._right
 
         class ScoreFromOutside(Score):
             """Its limits are for the student's code; what the answers take is on top of them."""
 
             def __init__(self, *given, limit_s: float = LIMIT_S, **named):
                 super().__init__(*given, limit_s=limit_s + PATIENCE_S, **named)
+                right.update(self.follow_through)
 
             def _failure(self, test) -> str:
                 examinee.prepare()
@@ -109,13 +119,21 @@ class HiddenTests:
                     "restart the kernel and run all cells."
                 )
 
-        def expect_unchanged(array, before, name: str) -> None:
-            """The tests' own array never changes, so that nobody can empty what they compute with: see `changed`."""
-            theirs = [after for given, after in examinee.changed if given is array]
-            for after in [array, *theirs]:
-                compare.expect_unchanged(after, before, name)
+        def from_outside(expect_left: Callable) -> Callable:
+            """The tests' own value never changes, so that nobody can empty what they compute with: see `changed`."""
 
-        patched = {"Score": ScoreFromOutside, "expect_closed": expect_closed, "expect_unchanged": expect_unchanged}
+            def check(given, before, name: str) -> None:
+                for value in [given, *(after for own, after in examinee.changed if own is given)]:
+                    expect_left(value, before, name)
+
+            return check
+
+        patched = {
+            "Score": ScoreFromOutside,
+            "expect_closed": expect_closed,
+            "expect_unchanged": from_outside(grading.expect_unchanged),
+            "expect_untouched": from_outside(grading.expect_untouched),
+        }
         with (
             mock.patch.multiple(grading, **patched),
             mock.patch.dict(os.environ, {SEED: str(self.seed)}),
@@ -132,4 +150,5 @@ def names_asked_for(source: str) -> set[str]:
         table = tables.pop()
         tables += table.get_children()
         found |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced()}
+    found |= {match["name"] for match in IN_GLOBALS.finditer(source)}
     return {name for name in found - own if not hasattr(builtins, name)}

@@ -1,0 +1,92 @@
+"""Mark the solutions of a bank from outside, without kernels: the student's side runs in a thread of a fork.
+
+    python -m tests.support.outside_bank                       all assignments that are marked so; some minutes each
+    python -m tests.support.outside_bank question-answering    one of them
+
+Says of which solution the marks are others than the bank has them.
+"""
+
+import contextlib
+import io
+import multiprocessing
+import sys
+
+from course_lib.grading.outside.tests import HiddenTests, names_asked_for
+from tests.assignments.variants import Bank, Variant
+from tests.assignments.variants.banks import BANKS
+from tests.support.course import ROOT, grade_id, maximum
+from tests.support.examinees import InThisProcess
+from tests.support.quick import source_of
+
+LIMIT_S = 600
+# IPython's own settings are no matter of the tests from outside, and here is no IPython
+NOT_HERE = {"notebook-wide display settings", "an exit in the middle of the notebook"}
+
+
+def outside() -> list[Bank]:
+    """The banks of the assignments that the course marks from outside."""
+    text = (ROOT / "assignments" / "nbgrader_config.py").read_text(encoding="utf-8")
+    named = text.partition("c.ExecuteOutside.assignments = {")[2].partition("}")[0]
+    return [bank for bank in BANKS if f'"{bank.assignment}"' in named]
+
+
+def solutions(bank: Bank) -> list[Variant]:
+    """All that can be tried here."""
+    return [each for each in bank.right + bank.wrong + bank.tricks if each.name not in NOT_HERE]
+
+
+def lost_outside(bank: Bank, variant: Variant) -> dict[str, float]:
+    """The points that a solution loses where its tests run outside of its process, by graded cell."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, bank, variant))
+    process.start()
+    sender.close()
+    try:
+        assert receiver.poll(LIMIT_S), f"{variant.name} did not end"
+        return receiver.recv()
+    finally:
+        process.kill()
+        process.join()
+
+
+def _send(sender, bank: Bank, variant: Variant) -> None:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        sender.send(_lost(bank, variant))
+
+
+def _lost(bank: Bank, variant: Variant) -> dict[str, float]:
+    source = source_of(bank.assignment)
+    most, examinee = maximum(source), InThisProcess("")
+    to_come = {grade_id(cell): names_asked_for(cell.source) for cell in source.cells if grade_id(cell) in most}
+    lost = {}
+    for cell in source.cells:
+        name = grade_id(cell)
+        if name in most:
+            del to_come[name]
+            outputs = HiddenTests(cell.source, examinee, 1, set().union(*to_come.values())).outputs()
+            earned = float(outputs[-1]["data"]["text/plain"]) if "data" in outputs[-1] else 0.0
+            lost |= {name: most[name] - earned} if earned != most[name] else {}
+            examinee.begin_again()
+        elif cell.cell_type == "code" and not cell.metadata.get("nbgrader", {}).get("grade"):
+            with contextlib.suppress(Exception, SystemExit):  # as in a notebook, the next cell runs all the same
+                code = compile(variant.cells.get(name, cell.source), "<ipython-input-1>", "exec")
+                exec(code, examinee.namespace)
+    return lost
+
+
+def main(names: list[str]) -> None:
+    """Mark them, and say what is wrong."""
+    for bank in outside():
+        if names and bank.assignment not in names:
+            continue
+        tried = solutions(bank)
+        for variant in tried:
+            lost = lost_outside(bank, variant)
+            if lost != variant.loses:
+                print(f"  {variant.name}: loses {lost}, should lose {variant.loses}", flush=True)
+        print(f"{bank.assignment}: {len(tried)} solutions", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
