@@ -278,6 +278,8 @@ ALLOWED = {
     "data/sources/archive.py _download": "into a folder that is moved into the cache when it is whole",
     "data/cache.py _write_stamp": "beside its place, then renamed; a stamp that is lost costs a look at the files",
     "grading/contain.py _descriptor_silenced": "the null device",
+    "grading/marking/cluster.py grade_elsewhere": "into a folder that is moved into the course when it is whole",
+    "grading/marking/cluster.py main": "into a temporary folder on a worker; the answer beside its place, then renamed",
     "grading/marking/incoming.py _write": "beside its place, then renamed",
     "grading/marking/normalise.py write": "made anew from what was handed in by every run",
     "grading/marking/trial.py _copy": "into a temporary copy of a course, which goes when the trial ends",
