@@ -15,6 +15,10 @@ kernel:
 - `view`: the file system that the kernel sees, as arguments of bubblewrap
 - `provisioner`: starts, interrupts and ends the kernel; how it is reached without a network stands there
 - `watch`: the limits on what all its processes have together
+- `calls`: what it may not ask of the system
+- `warm` and `parent`: a kernel that need not import PyTorch first. It is forked, by its own setting, from a process in
+  the sandbox that has imported what is needed; a fresh process for each notebook, in a sandbox of its own, to which
+  nothing comes from the one before
 
 What it does not do: it is no virtual machine. A fault of the Linux kernel that a process can use is open to the
 student's as well. And what happens inside of the student's own process is out of its reach: marks that cannot be

@@ -7,13 +7,16 @@ it. A folder that both share would do as well, but the student could fill the di
 
 import asyncio
 import contextlib
+import functools
 import json
+import logging
 import os
 import select
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from typing import Any
 from course_lib._extras import needed
 from course_lib.grading.sandbox.calls import filter_of
 from course_lib.grading.sandbox.view import ISOLATED, SOCKETS, SandboxMissing, arguments, bubblewrap, import_path
+from course_lib.grading.sandbox.warm import CONNECTION, Job, Kind, NotWarm, forked, holding, started
 from course_lib.grading.sandbox.watch import Limits, watch
 
 with needed("lab"):
@@ -31,7 +35,6 @@ with needed("lab"):
 
 NAME = "course-sandbox"  # of the entry point
 STARTS_S = 30
-CONNECTION = f"{SOCKETS}/connection.json"
 QUIET = ("sh", "-c", 'exec "$@" 2>/dev/null', "sh")  # what bubblewrap itself says is read, and nothing else
 # What a kernel may know of its surroundings. NBGRADER_EXECUTION, since a notebook may leave out its training then.
 PASSED = ("LANG", "LC_ALL", "TZ", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MPLBACKEND",
@@ -47,58 +50,104 @@ class SandboxProvisioner(LocalProvisioner):
     processes = Integer(128, help="Processes, the kernel's own included.").tag(config=True)
     scratch = Integer(256 * 2**20, help="Bytes that it may write.").tag(config=True)
     seconds = Float(3600, help="Seconds from the start to the end of the kernel.").tag(config=True)
+    warm = List(Unicode(), help="Modules that it has imported when it starts: it is forked with them.").tag(config=True)
 
     ended = ""  # why the kernel was ended from outside
     kernel_pid = None  # as the system outside counts
+    not_warm = ""  # why the kernel started cold where it should have started warm
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
-        """Put the command into a sandbox.
+        """See that there is a sandbox, and that the kernel has its sockets there.
 
         Raises
         ------
         SandboxMissing : there is no bubblewrap, or it does not work on this machine.
         """
-        program = bubblewrap()
+        bubblewrap()
         self.parent.transport, self.parent.ip = "ipc", f"{SOCKETS}/s"
         kwargs = await super().pre_launch(**kwargs)
         command = [CONNECTION if part == self.parent.connection_file else part for part in kwargs["cmd"]]
         if os.path.realpath(command[0]) == os.path.realpath(sys.executable):
             command[0] = sys.executable
-        self._told, self._tell = os.pipe()
-        # Not the file that Jupyter has: in that, after a restart, the place of the sockets is that of the last kernel.
-        known = json.dumps({**self.parent.get_connection_info(), "key": self.parent.session.key.decode()}, default=str)
-        self._known, self._refused = _holding(known.encode()), _holding(filter_of())
-        kwargs["cmd"] = [
-            program, *ISOLATED, "--info-fd", str(self._tell), "--clearenv", *self._environment(kwargs.get("env") or {}),
-            *arguments(Path(kwargs.get("cwd") or os.getcwd()), self.scratch, self.packages, self.hidden),
-            *self._refusal(), "--ro-bind-data", str(self._known), CONNECTION,
-            "--", *QUIET, *self._limits_of_each(), *command,
-        ]  # fmt: skip
-        return kwargs
+        return kwargs | {"cmd": command}
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any):
-        """Start it, and find it among the system's processes."""
-        self.ended = ""
-        nothing = subprocess.DEVNULL
-        passed = [self._tell, self._known, self._refused]
-        self.process = subprocess.Popen(
-            cmd, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=passed, start_new_session=True
-        )
-        for number in passed:
-            os.close(number)
-        self.pid, self.cwd = self.process.pid, kwargs.get("cwd")
-        try:
-            first = await self._first()
-            self.kernel_pid = await self._kernel(first)
-        finally:
-            os.close(self._told)
-            self.process.stderr.close()
+        """Start it, warm or cold, and find it among the system's processes.
+
+        Raises
+        ------
+        SandboxMissing : the sandbox does not start.
+        """
+        self.ended, self.not_warm, self.cwd = "", "", kwargs.get("cwd")
+        folder, environment = Path(self.cwd or os.getcwd()), self._environment(kwargs.get("env") or {})
+        # Not the file that Jupyter has: in that, after a restart, the place of the sockets is that of the last kernel.
+        known = json.dumps({**self.parent.get_connection_info(), "key": self.parent.session.key.decode()}, default=str)
+        if not (self.warm and await self._start_warm(cmd, folder, environment, known)):
+            await self._start_cold(cmd, folder, environment, known)
+        self.pid = self.process.pid
         root = f"/proc/{self.kernel_pid}/root"
         self.parent.ip = f"{root}{SOCKETS}/s"
         self.connection_info = self.parent.get_connection_info()
         limits = Limits(self.memory, self.processes, self.seconds, self.scratch)
-        watch(psutil.Process(self.pid), root, limits, self._end)
+        with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended again
+            watch(psutil.Process(self.pid), root, limits, self._end)
         return self.connection_info
+
+    async def prepare(self, env: Mapping[str, str] = os.environ) -> str:
+        """Start what kernels with these settings are forked from, and wait until it can be.
+
+        A process that forks others, each of which grades, does this first: they share it then.
+
+        env : the variables with which their kernels will be started
+
+        Returns
+        -------
+        "", or why kernels will start cold
+
+        Raises
+        ------
+        SandboxMissing : there is no bubblewrap, or it does not work on this machine.
+        """
+        try:
+            await started(self._kind(self._environment(env)))
+        except (NotWarm, OSError) as error:
+            return str(error)
+        return ""
+
+    async def _start_warm(self, command: list[str], folder: Path, environment: list[str], known: str) -> bool:
+        """Whether it could be forked."""
+        python, *arguments = [part for part in command if not part.startswith("-X")]
+        try:
+            if [python, *arguments[:2]] != [sys.executable, "-m", "ipykernel_launcher"]:
+                raise NotWarm(f"this kernel is not Python's own here, but {' '.join(command[:3])}")
+            job = Job(arguments[2:], known, self._limits_of_each(), self.scratch, folder)
+            self.process, self.kernel_pid = await forked(self._kind(environment), job)
+        except (NotWarm, OSError) as error:  # an old Linux lacks a call
+            self.not_warm = str(error)
+            _say_once(f"Kernels start cold in the sandbox: {error}")
+        return not self.not_warm
+
+    async def _start_cold(self, command: list[str], folder: Path, environment: list[str], known: str) -> None:
+        told, tell = os.pipe()
+        connection, self._refused = holding(known.encode()), holding(filter_of())
+        nothing, passed = subprocess.DEVNULL, [tell, connection, self._refused]
+        limits = ["prlimit", *(f"--{name}={limit}" for name, limit in self._limits_of_each().items()), "--"]
+        command = [
+            bubblewrap(), *ISOLATED, "--info-fd", str(tell), "--clearenv", *environment,
+            *arguments(folder, self.scratch, self.packages, self.hidden),
+            *self._refusal(), "--ro-bind-data", str(connection), CONNECTION,
+            "--", *QUIET, *limits, *command,
+        ]  # fmt: skip
+        self.process = subprocess.Popen(
+            command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=passed, start_new_session=True
+        )
+        for number in passed:
+            os.close(number)
+        try:
+            self.kernel_pid = await self._kernel(await self._first(told))
+        finally:
+            os.close(told)
+            self.process.stderr.close()
 
     async def send_signal(self, signum: int) -> None:
         """An interrupt goes to the kernel alone: it would end bubblewrap, and with it everything."""
@@ -115,10 +164,13 @@ class SandboxProvisioner(LocalProvisioner):
         if self.process:
             self.process.kill()
 
-    def _limits_of_each(self) -> list[str]:
+    def _limits_of_each(self) -> dict[str, int]:
         """What one process may have; of processes it counts threads as well."""
-        limits = {"data": self.memory, "nproc": 4 * self.processes, "fsize": self.scratch, "core": 0, "nofile": 1024}
-        return ["prlimit", *(f"--{name}={limit}" for name, limit in limits.items()), "--"]
+        return {"data": self.memory, "nproc": 4 * self.processes, "fsize": self.scratch, "core": 0, "nofile": 1024}
+
+    def _kind(self, environment: list[str]) -> Kind:
+        packages = None if self.packages is None else tuple(self.packages)
+        return Kind(tuple(self.warm), packages, tuple(self.hidden), tuple(environment))
 
     def _refusal(self) -> list[str]:
         """The filter of the system's calls, where there is one for this machine."""
@@ -130,12 +182,12 @@ class SandboxProvisioner(LocalProvisioner):
         kept |= {"PYTHONPATH": import_path(), "PYTHONDONTWRITEBYTECODE": "1", "IPYTHONDIR": "/tmp/.ipython"}
         return [part for name, value in kept.items() for part in ("--setenv", name, value)]
 
-    async def _first(self) -> int:
+    async def _first(self, told: int) -> int:
         """The process number of the sandbox's first process, which bubblewrap tells."""
         said, last = "", time.monotonic() + STARTS_S
         while not said.rstrip().endswith("}"):
-            if select.select([self._told], [], [], 0)[0]:
-                part = os.read(self._told, 4096).decode()
+            if select.select([told], [], [], 0)[0]:
+                part = os.read(told, 4096).decode()
                 said += part
                 if not part:
                     raise SandboxMissing(f"bubblewrap did not start: {self.process.stderr.read().decode()[:300]}")
@@ -157,12 +209,9 @@ class SandboxProvisioner(LocalProvisioner):
         raise SandboxMissing(f"no kernel started in the sandbox within {STARTS_S} seconds")
 
 
-def _holding(content: bytes) -> int:
-    """A file without a name, to be read from its beginning."""
-    number = os.memfd_create("held")
-    os.write(number, content)
-    os.lseek(number, 0, os.SEEK_SET)
-    return number
+@functools.cache
+def _say_once(what: str) -> None:
+    logging.getLogger(__name__).warning(what)
 
 
 def sandboxed(spec: KernelSpec, **settings: Any) -> KernelSpec:

@@ -42,7 +42,7 @@ def watch(process: psutil.Process, root: str, limits: Limits, end: Callable[[str
 
 def _look(process: psutil.Process, root: str, limits: Limits, end: Callable[[str], None]) -> None:
     last = time.monotonic() + limits.seconds
-    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+    while _runs(process):
         with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError):
             why = too_much(process, root, limits)
             if not why and time.monotonic() > last:
@@ -50,6 +50,12 @@ def _look(process: psutil.Process, root: str, limits: Limits, end: Callable[[str
             if why:
                 return end(why)
         time.sleep(LOOKS_S)
+
+
+def _runs(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def too_much(process: psutil.Process, root: str, limits: Limits) -> str:
