@@ -84,7 +84,7 @@ for one in os.listdir("/proc/self/fd"):
 
 
 def test_it_is_as_a_cold_one_would_be(tmp_path):
-    files = "import os\nsorted(os.listdir('/tmp'))"  # with more than the scratch where the course itself lies below /tmp
+    files = "import os\nsorted(os.listdir('/tmp'))"  # more than the scratch where the course lies below /tmp
     with kernel(tmp_path) as (_, client):
         cold, beside = said(client, SEEN), said(client, files)
     with kernel(tmp_path, **NUMPY) as (_, client):
