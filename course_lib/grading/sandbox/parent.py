@@ -52,11 +52,11 @@ def main() -> None:
     del sys.path[0]  # this file's folder
     requests, grader, *modules = sys.argv[1:]
     requests, grader = socket.socket(fileno=int(requests)), int(grader)
-    backend = os.environ.get(BACKEND)
+    plots_with = os.environ.get(BACKEND)
     os.environ.setdefault(BACKEND, "module://matplotlib_inline.backend_inline")
     for name in (*OF_KERNEL, *modules):
         importlib.import_module(name)
-    if backend is None:
+    if plots_with is None:
         del os.environ[BACKEND]
     os.dup2(1, 2)  # no longer to where the grader reads why an import failed
     if os.fork() == 0:  # libraries end their threads before a fork, and start them again when they compute
