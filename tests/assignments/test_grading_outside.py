@@ -301,7 +301,12 @@ def test_a_function_of_ours_may_call_the_student_s_which_find_their_own_versions
 
     found = examinee.call("both", (np.array([0, 1, 9]),), {}, {"mask": turned})
     assert found.tolist() == [False, True, False] and examinee.namespace["mask"](0) is True
-    deep = lambda n: examinee.call("around", (deep,), {}, {}) if n else 0  # noqa: E731
+    deeper = []
+
+    def deep(number):
+        deeper.append(number)
+        return examinee.call("around", (deep,), {}, {}) if len(deeper) < 20 else number
+
     with pytest.raises(CheckFailed, match="call each other without end"):
         examinee.call("around", (deep,), {}, {})
 
