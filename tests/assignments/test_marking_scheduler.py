@@ -274,6 +274,10 @@ def test_a_worker_gets_one_students_work_and_no_way_to_the_gradebook(course):
     assert json.loads(files["job.json"])["settings"]["ExecuteOutside"]["assignments"][ASSIGNMENT] == ["numpy"]
 
 
+def test_a_worker_with_other_versions_is_unfit():
+    assert "and the course course_lib 99" in cluster.unfit({**cluster.VERSIONS, "course_lib": "99"})
+
+
 def test_what_a_worker_cannot_read_is_its_answer():
     marks, files = answers.checked(cluster.grade_parcel(b"no archive"), {}, {})
     assert marks == Marks({}, "on the worker: BadZipFile: File is not a zip file") and not files
