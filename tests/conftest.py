@@ -1,5 +1,6 @@
 """What holds for every test: no window opens, no model hub is asked, and each core has one test at a time."""
 
+import contextlib
 import gc
 import os
 import shutil
@@ -25,6 +26,13 @@ import pytest
 # A suite that is started in the background ignores Ctrl-C, and so would all that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Absl, which TensorFlow brings, writes to what standard error was when it was imported: in a test, pytest's own file.
+# And it closes that, for all tests to come, when nbgrader sets logging up while a test captures what is written.
+with contextlib.suppress(ImportError):
+    from absl import logging as absl_logging
+
+    absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 HERE = Path(__file__).parent
 SHARED = "COURSE_TESTS_SHARED"
