@@ -43,6 +43,14 @@ def test_no_word_on_standard_error_is_a_failure_and_not_all_of_them_are_kept(tmp
     assert sum(len(output.text) for output in first) == 10_000
 
 
+def test_what_a_kernel_prints_in_pieces_is_shown_in_one(tmp_path):
+    prints = "import sys, time\nfor n in range(3):\n    print(n, flush=True)\n    time.sleep(0.3)"
+    shows = "print('a')\ndisplay(7)\nprint('b', flush=True)\nprint('c', file=sys.stderr)"
+    (whole,), (before, shown, after) = executed(tmp_path, prints, shows)
+    assert whole.text == "0\n1\n2\n"
+    assert (before.text, shown.data["text/plain"], sorted(after.text.split())) == ("a\n", "7", ["b", "c"])
+
+
 def test_a_notebook_has_a_limit_of_its_own(tmp_path):
     ((output,),) = executed(tmp_path, "1 + 1", notebook_limit=-1)
     assert output.ename == STOPPED and "seconds were over" in output.evalue

@@ -58,6 +58,7 @@ class ExecuteToTheEnd(Execute):
         for output in cell.outputs:  # a warning, or a thread of an earlier part, is no failure: an error has a type
             if output.output_type == "stream":
                 output.name = "stdout"
+        cell.outputs = joined(cell.outputs)
         return cell, resources
 
     def output(self, outs, msg: dict, display_id, cell_index: int):
@@ -80,6 +81,20 @@ class ExecuteToTheEnd(Execute):
 
     def _notice(self) -> NotebookNode:
         return nbformat.v4.new_output("error", ename=STOPPED, evalue=self._stopped, traceback=[self._stopped])
+
+
+def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """The same outputs, where each stream has in one piece what a kernel, as time went on, sent in several.
+
+    So a notebook that is graded again shows the same, and its feedback need not be made again.
+    """
+    found: list[NotebookNode] = []
+    for output in outputs:
+        if found and output.output_type == "stream" == found[-1].output_type and output.name == found[-1].name:
+            found[-1].text += output.text
+        else:
+            found.append(output)
+    return found
 
 
 def writable(outputs: list[NotebookNode]) -> list[NotebookNode]:
