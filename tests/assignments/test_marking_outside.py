@@ -1,10 +1,13 @@
 """nbgrader's own command line, with hidden tests outside the student's process and a kernel in the sandbox."""
 
+import os
 import shutil
 
 import nbformat
 import pytest
 
+from course_lib.grading.marking.__main__ import main
+from course_lib.grading.sandbox import warm
 from tests.support.course import ASSIGNMENT, filled_in, generated_course, grade_id, maximum, reference_answers
 from tests.support.sandbox import NEEDS_SANDBOX
 
@@ -114,3 +117,68 @@ def test_without_a_sandbox_nothing_is_graded_unless_that_is_wanted(graded, tmp_p
     assert f"folder {graded.course.root}" in graded.shown("curious", LAST)
     monkeypatch.undo()
     graded.done.discard("curious")
+
+
+LOOKS = "import sys\nprint('there', 'numpy' in sys.modules)\n"  # in the first cell, before anything is imported
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    """A course whose kernels are to be warm, with works of two students, both right."""
+    course = generated_course(tmp_path / "warm")
+    for name, value in course._environment("instructor").items():
+        monkeypatch.setenv(name, value)
+    configured(course, "c.Execute.timeout, c.Execute.startup_timeout = 1800, 600")
+    configured(course, f"c.ExecuteOutside.warm = {{{ASSIGNMENT!r}: ['numpy', 'numpy.random']}}")
+    for student in ("anna", "ben"):
+        work = filled_in(course.release, reference_answers(course.source))
+        work.cells.insert(0, nbformat.v4.new_code_cell(LOOKS + f"print({student!r})"))
+        course.submit(student, work)
+    monkeypatch.setattr(warm, "_parents", {})
+    yield course
+    for parent in warm._parents.values():
+        if isinstance(parent, warm.Parent):
+            parent.end()
+
+
+def configured(course, line):
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write(line + "\n")
+
+
+def first_shown(course, student):
+    path = course.root / "autograded" / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+    return nbformat.read(path, as_version=4).cells[0].outputs[0].text.splitlines()
+
+
+def test_all_kernels_of_a_batch_can_start_from_one_that_has_imported(two, tmp_path, monkeypatch, capsys):
+    starts, makers = warm.Parent.__init__, tmp_path / "makers"
+
+    def noted(self, kind):
+        with makers.open("a") as file:  # a forked process writes here, too
+            file.write(f"{os.getpid()}\n")
+        starts(self, kind)
+
+    monkeypatch.setattr(warm.Parent, "__init__", noted)
+    assert main([ASSIGNMENT, "--course", str(two.root), "--jobs", "2"]) == 0
+    assert "started cold" not in capsys.readouterr().out
+    assert makers.read_text() == f"{os.getpid()}\n"
+    for student in ("anna", "ben"):
+        assert first_shown(two, student) == ["there True", student]
+        scores = two.scores(student)
+        assert {name: scores[name] for name in maximum(two.source)} == maximum(two.source)
+
+
+def test_where_a_kernel_cannot_be_warm_it_starts_cold_and_that_is_said(two, capsys):
+    configured(two, f"c.ExecuteOutside.warm = {{{ASSIGNMENT!r}: ['numpy', 'no_such_module']}}")
+    assert main([ASSIGNMENT, "--course", str(two.root), "--jobs", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "c.ExecuteOutside.warm has no effect, kernels started cold: ModuleNotFoundError: No module named" in said
+    assert first_shown(two, "ben") == ["there False", "ben"]
+
+
+def test_a_batch_with_nothing_new_imports_nothing(two):
+    main([ASSIGNMENT, "--course", str(two.root)])
+    warm._parents.clear()
+    main([ASSIGNMENT, "--course", str(two.root)])
+    assert not warm._parents

@@ -177,7 +177,11 @@ def test_a_batch_comes_to_the_same_as_on_this_machine_and_goes_on_where_it_was(
     assert len(stands(course)) == 1
     assert main(command) == 1
     assert "2 graded now" in capsys.readouterr().out
-    assert stands(course) == stands(here) and set(stands(course)) == {"right", "wrong", "dies"}
+    there = stands(here)
+    assert set(there) == {"right", "wrong", "dies"}
+    for student, (marks, names, shown) in stands(course).items():
+        assert (marks, names) == there[student][:2], student
+        assert shown == there[student][2], student
     assert course.scores("right")["test-softmax"] > course.scores("wrong")["test-softmax"]
     assert "notes.csv" in stands(course)["right"][1]
     assert not (course.root / GRADING).exists()
@@ -259,6 +263,7 @@ def test_a_worker_gets_one_students_work_and_no_way_to_the_gradebook(course):
     with course.gradebook() as gradebook:
         gradebook.update_or_create_student("ben", email="ben@x.de")
     (course.root / "source" / ASSIGNMENT / "given.csv").write_text("3,4")
+    configured(course, f"c.ExecuteOutside.warm = {{{ASSIGNMENT!r}: ['numpy']}}")
     app = open_course(course.root)
     with workplace(app):
         configured(course, f"c.CourseDirectory.db_url = 'postgresql+psycopg://u:{PASSWORD}@h/db'")
@@ -271,7 +276,8 @@ def test_a_worker_gets_one_students_work_and_no_way_to_the_gradebook(course):
         for secret in (PASSWORD, str(course.root), str(course.exchange)):
             assert secret.encode() not in content
     assert b"ben@x.de" not in files[".grading/assignments.db"]
-    assert json.loads(files["job.json"])["settings"]["ExecuteOutside"]["assignments"][ASSIGNMENT] == ["numpy"]
+    outside = json.loads(files["job.json"])["settings"]["ExecuteOutside"]
+    assert outside["assignments"][ASSIGNMENT] == ["numpy"] and "warm" not in outside
 
 
 def test_a_worker_with_other_versions_is_unfit():

@@ -1,66 +1,25 @@
 """The sandbox of a kernel: what it sees, what it may use, how it ends, and what is said where there is none."""
 
-import contextlib
 import json
 import os
 import struct
 import sys
-import time
 import xmlrpc
 
 import psutil
 import pytest
 from jupyter_client.kernelspec import KernelSpecManager
-from jupyter_client.manager import KernelManager
 
 from course_lib.grading.outside import execute
-from course_lib.grading.outside.execute import SandboxedSpecs
 from course_lib.grading.sandbox import view
 from course_lib.grading.sandbox.__main__ import main
 from course_lib.grading.sandbox.calls import filter_of
 from course_lib.grading.sandbox.provisioner import NAME, sandboxed
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
-from tests.support.sandbox import NEEDS_SANDBOX
+from tests.support.sandbox import NEEDS_SANDBOX, SETTINGS, kernel, said, wait_for
 
 pytestmark = NEEDS_SANDBOX
-SETTINGS = {"packages": ["numpy"], "memory": 2**29, "processes": 20, "scratch": 2**25, "seconds": 600.0}
 STARTS = {"cold": {}, "warm": {"warm": ["numpy"]}}  # test_warm_start.py says what a warm start is besides
-
-
-@contextlib.contextmanager
-def kernel(folder, **settings):
-    """A manager and a client of a kernel in the sandbox."""
-    specs = SandboxedSpecs(settings=SETTINGS | settings)
-    manager = KernelManager(kernel_name="python3", kernel_spec_manager=specs)
-    manager.start_kernel(cwd=str(folder))
-    client = manager.blocking_client()
-    client.start_channels()
-    try:
-        client.wait_for_ready(timeout=120)
-        assert not manager.provisioner.not_warm
-        yield manager, client
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-
-
-def said(client, code: str):
-    """What an expression is, after the code before it; by way of JSON."""
-    *before, last = code.strip().splitlines()
-    asked = {"said": f"__import__('json').dumps({last})"}
-    number = client.execute("\n".join(before), user_expressions=asked)
-    while (reply := client.get_shell_msg(timeout=60))["parent_header"]["msg_id"] != number:
-        pass
-    found = reply["content"].get("user_expressions", {}).get("said")
-    assert found and found["status"] == "ok", reply["content"]
-    return json.loads(eval(found["data"]["text/plain"], {"__builtins__": {}}))
-
-
-def wait_for(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return condition()
 
 
 @pytest.fixture(scope="module", params=STARTS.values(), ids=STARTS)

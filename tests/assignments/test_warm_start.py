@@ -20,8 +20,7 @@ from course_lib.grading.marking.alone import Apart
 from course_lib.grading.outside.execute import SandboxedSpecs
 from course_lib.grading.sandbox import provisioner, view, warm
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner
-from tests.assignments.test_sandbox import SETTINGS, kernel, said, wait_for
-from tests.support.sandbox import NEEDS_SANDBOX
+from tests.support.sandbox import NEEDS_SANDBOX, SETTINGS, kernel, said, wait_for
 
 pytestmark = NEEDS_SANDBOX
 NUMPY = {"warm": ["numpy"]}

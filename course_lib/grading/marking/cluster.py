@@ -261,6 +261,7 @@ def _settings(course: AutogradeApp) -> dict:
     own = kept.get("CourseDirectory", {})
     left_out = {name for name in own if name in ("db_url", "root") or name.endswith("_directory")}
     kept["CourseDirectory"] = {name: value for name, value in own.items() if name not in left_out}
+    kept.get("ExecuteOutside", {}).pop("warm", None)  # a process there grades one work: it would import as much
     for section, values in kept.items():
         for name, value in values.items():
             try:

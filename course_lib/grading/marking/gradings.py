@@ -31,6 +31,7 @@ from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
+from course_lib.grading.outside.execute import ExecuteOutside, prepare_sandbox
 
 NORMALISING_S = 60
 EVERY_S = 1  # the clock of a bar goes on while nothing is over
@@ -68,6 +69,7 @@ class Gradings:
 
     def __init__(self, batch, force: bool, scheduler: str = ""):
         self.batch, self.force, self.scheduler, self.say = batch, force, scheduler, batch.say
+        self._is_prepared = False
 
     def run(self, folders: Iterable[Path], jobs: int) -> None:
         """Grade the works in these folders, so many at a time; OSError where the course cannot be written to."""
@@ -124,6 +126,7 @@ class Gradings:
             if self.scheduler:
                 work = Apart(sending_limit(self.batch.course), grade_elsewhere, self.scheduler, *arguments)
             else:
+                self._prepare()
                 work = Apart(grading_limit(self.batch.course), grade_alone, *arguments)
             return [Job(student, entry, found, stood, work, time.monotonic())]
         except Exception as error:  # whatever it is, the next student is graded
@@ -131,6 +134,14 @@ class Gradings:
             return []
         finally:
             record.save(self.batch.record, self.batch.entries)
+
+    def _prepare(self) -> None:
+        """Once: import in the sandbox what each grading would import."""
+        if not self._is_prepared:
+            self._is_prepared = True
+            course = self.batch.course
+            if why := prepare_sandbox(ExecuteOutside(parent=course), self.batch.assignment, course.coursedir.root):
+                self.batch.problems.append(f"c.ExecuteOutside.warm has no effect, kernels started cold: {why}")
 
     def _end(self, job: Job, left: str) -> None:
         """Enter what a grading came to."""

@@ -1,8 +1,10 @@
 """nbgrader's Execute, where hidden tests run in this process and student's code in a kernel in a sandbox."""
 
+import asyncio
 import copy
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from course_lib._extras import needed
@@ -10,7 +12,7 @@ from course_lib.grading.marking.execute import ExecuteToTheEnd
 from course_lib.grading.outside.examinee import Examinee, LimitedManager
 from course_lib.grading.outside.seeds import secret_of, seed_for
 from course_lib.grading.outside.tests import HiddenTests, names_asked_for
-from course_lib.grading.sandbox.provisioner import sandboxed
+from course_lib.grading.sandbox.provisioner import SandboxProvisioner, sandboxed
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
 from course_lib.grading.score import SEED
 
@@ -56,29 +58,31 @@ class ExecuteOutside(ExecuteToTheEnd):
         {"memory": 2 * 2**30, "processes": 64, "scratch": 128 * 2**20},
         help="What a notebook in the sandbox may use; settings of SandboxProvisioner.",
     ).tag(config=True)
+    warm = Dict(
+        key_trait=Unicode(), value_trait=List(Unicode()),
+        help="Modules that an assignment's kernels have imported when they start, in the sandbox: name -> modules.",
+    ).tag(config=True)  # fmt: skip
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
         """Run all cells, as far as time and kernels go."""
         about = resources["nbgrader"]
-        self._packages = self.assignments.get(about["assignment"])
+        self._assignment = about["assignment"]
+        self._packages = self.assignments.get(self._assignment)
         self._sources: dict[str, str] = {}
         self._to_come: dict[str, set[str]] = {}
         self._passed_over: set[int] = set()
-        self._hides: list[str] = []
         if self._packages is not None:
-            course = self.parent.parent.coursedir  # preprocessor -> exporter -> converter
-            exchange = str(self.config.Exchange.get("root") or "")
-            self._hides = [course.root, *self.also_hidden, *filter(None, [exchange])]
+            self._root = self.parent.parent.coursedir.root  # preprocessor -> exporter -> converter
             try:
-                check_sandbox(self, about["assignment"])
+                check_sandbox(self, self._assignment)
             except SandboxMissing as error:  # nbgrader ends its run at an error of this type, not the submission alone
                 raise NbGraderException(str(error)) from None
             self._sources = hidden_tests(about)
             self._to_come = {name: names_asked_for(source) for name, source in self._sources.items()}
             code = [cell for cell in nb.cells if cell.cell_type == "code"]
             own = [cell.source for cell in code if _grade_id(cell) not in self._sources]
-            names = [about["assignment"], about["notebook"], about["student"], os.environ.get(SEED, "")]
-            self._seed = seed_for(secret_of(Path(course.root)), *names, *own)
+            names = [self._assignment, about["notebook"], about["student"], os.environ.get(SEED, "")]
+            self._seed = seed_for(secret_of(Path(self._root)), *names, *own)
             self._examinee = Examinee(self)
         try:
             nb, resources = super().preprocess(nb, resources, km)
@@ -121,10 +125,17 @@ class ExecuteOutside(ExecuteToTheEnd):
             return super().create_kernel_manager()
         self.km = LimitedManager(kernel_name=self.kernel_name or "python3", config=self.config)
         if self.sandbox == REQUIRED:
-            settings = {"packages": self._packages, "hidden": self._hides, "seconds": 2.0 * self.notebook_limit}
-            settings |= self.limits
+            settings = self.sandbox_settings(self._assignment, self._root)
             self.km.kernel_spec_manager = SandboxedSpecs(settings=settings)
         return self.km
+
+    def sandbox_settings(self, assignment: str, root: str) -> dict:
+        """The settings of the `SandboxProvisioner` of an assignment's kernels; `root` is the folder of the course."""
+        exchange = str(self.config.Exchange.get("root") or "")
+        return {
+            "packages": self.assignments[assignment], "hidden": [root, *self.also_hidden, *filter(None, [exchange])],
+            "seconds": 2.0 * self.notebook_limit, "warm": self.warm.get(assignment, []), **self.limits,
+        }  # fmt: skip
 
     def output(self, outs, msg: dict, display_id, cell_index: int):
         """Keep an output, until too much is shown: pictures and pages count as well as what is printed."""
@@ -206,6 +217,26 @@ def check_sandbox(settings: ExecuteOutside, assignment: str) -> None:
                 f"{error} To grade without a sandbox, where students' code may read and write what you may, set "
                 f"c.ExecuteOutside.sandbox = '{OFF}' in nbgrader_config.py."
             ) from None
+
+
+def prepare_sandbox(settings: ExecuteOutside, assignment: str, root: str) -> str:
+    """Import what an assignment's kernels are to be warm with, so that all gradings forked from this process share it.
+
+    root : the folder of the course
+
+    Returns
+    -------
+    "", or why the kernels will start cold
+    """
+    if settings.sandbox != REQUIRED or assignment not in settings.assignments or not settings.warm.get(assignment):
+        return ""
+    provisioner = SandboxProvisioner(**settings.sandbox_settings(assignment, root))
+    preparing = provisioner.prepare({**os.environ, "NBGRADER_EXECUTION": "autograde"})  # as nbgrader sets it
+    try:
+        with ThreadPoolExecutor(1) as beside:  # a loop in this thread would be one with those of all forked processes
+            return beside.submit(asyncio.run, preparing).result()
+    except SandboxMissing as error:  # each grading says so, too
+        return str(error)
 
 
 def _grade_id(cell: NotebookNode) -> str | None:
