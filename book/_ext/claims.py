@@ -36,8 +36,10 @@ def title(claim: dict, place: str = "this page") -> str:
     """What is said on hover of a number whose cell stands in `place`."""
     interval = " [{}, {}]".format(*claim["interval"]) if claim.get("interval") else ""
     # a cell may only read what a recorded run computed: without a word of its own, no more is said than where it is
-    where = f"{place}, section “{claim['section']}”" if claim.get("section") else place
-    how = f"computed by {claim['how']}" if claim.get("how") else f"from a cell of {where}"
+    where = f"a cell of {place}, section “{claim['section']}”" if claim.get("section") else f"a cell of {place}"
+    how = f"computed by {claim['how']}" if claim.get("how") else f"from {where}"
+    if claim.get("how") and claim.get("section") and not claim["how"].startswith("python "):
+        how += f", in {where}"  # a command can be run anywhere
     return f"{claim['value']}{interval}, {how}"
 
 

@@ -1,5 +1,5 @@
-/* What a reader of a long page needs: contents that follow, figures that open in full, formulas a keyboard can scroll.
-   Without JavaScript nothing is missing but the comfort. */
+/* What a reader of a long page needs: contents that follow, figures that open in full, formulas a keyboard can scroll,
+   buttons that say what they copy. Without JavaScript nothing is missing but the comfort. */
 
 function followContents() {
   const contents = document.querySelector(".bd-sidebar-secondary");
@@ -55,6 +55,27 @@ function reachFormulas() {
   });
 }
 
+/* Who hears the page would hear "Copy to clipboard" seventy times: each button says what it copies. */
+function nameCopyButtons() {
+  document.querySelectorAll("button.copybtn").forEach((button, place) => {
+    const lines = document.querySelector(button.dataset.clipboardTarget).textContent.split("\n");
+    const first = lines.find((line) => line.trim() && !line.startsWith("#")) ?? lines[0];
+    const what = `${button.closest(".cell_output") ? "output" : "code"} ${place + 1}: ${first}`;
+    const name = () => button.setAttribute("aria-label", `${button.dataset.tooltip} ${what}`);
+    new MutationObserver(name).observe(button, { attributeFilter: ["data-tooltip"] }); // "Copied!", for two seconds
+    name();
+  });
+}
+
+/* On a narrow screen contents lie over the page: Escape puts them away, and the focus returns to what opened them. */
+function returnFromContents() {
+  ["primary", "secondary"].forEach((side) => {
+    const over = document.getElementById(`pst-${side}-sidebar-modal`);
+    const back = () => document.querySelector(`.${side}-toggle`)?.focus();
+    over?.addEventListener("keydown", (event) => event.key === "Escape" && over.addEventListener("close", back, { once: true }));
+  });
+}
+
 /* The theme's buttons and contents are no part of what a page says: results of the search shall not quote them. */
 function quoteTheTextAlone() {
   if (typeof Search === "undefined") return;
@@ -71,6 +92,8 @@ quoteTheTextAlone();
 document.addEventListener("DOMContentLoaded", () => {
   followContents();
   enlargeFigures();
+  nameCopyButtons();
+  returnFromContents();
 });
 window.addEventListener("load", () => {
   const set = window.MathJax?.startup?.promise ?? Promise.resolve();

@@ -29,6 +29,9 @@ def book(tmp_path_factory):
         keeping("claims(low=-3)", {"name": "low", "value": "-3"}, tags=("remove-cell",)),
         text("## Made *here*\n\n### A part with `code`\n\nSo 7<!--other-->.\n\n#### 1. An exercise"),
         keeping("claims(other=7)", {"name": "other", "value": "7"}),
+        text("Again 7<!--counted-->, and 7<!--run-->."),
+        keeping("claims('counting', counted=7)", {"name": "counted", "value": "7", "how": "counting"}),
+        keeping("claims('python count.py', run=7)", {"name": "run", "value": "7", "how": "python count.py"}),
         keeping("y = 2\nclaims(more=y)", {"name": "more", "value": "2"}),
     ]
     book = build(tmp_path_factory.mktemp("claims") / "book", cells, extensions=("claims",))
@@ -45,9 +48,9 @@ def test_a_quoted_number_says_on_hover_what_computed_it(page):
     said = [(number.text, number["title"]) for number in page.select("span.claim")]
     accuracy = '0.8347 [0.81, 0.85], computed by train.py, "seeds" 0 to 2'
     assert said[:3] == [("0.83", accuracy), ("83%", accuracy), ("−3", "-3, from a cell of this page")]
-    assert said[3:] == [("7", "7, from a cell of this page, section “A part with code”")], (
-        "who looks for it has to know where"
-    )
+    where = "a cell of this page, section “A part with code”"  # who looks for it has to know it
+    assert said[3:5] == [("7", f"7, from {where}"), ("7", f"7, computed by counting, in {where}")]
+    assert said[5:] == [("7", "7, computed by python count.py")], "who runs a command need not look for a cell"
     assert page.p.text == "It reaches 0.83, or 83%, from −3 and 4."
 
 

@@ -42,16 +42,15 @@ def test_a_lecture_has_an_entry_whose_numbers_its_cells_keep(path):
 
 
 @pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
-def test_each_number_of_the_map_says_what_computed_it_or_in_which_section_to_look(path):
+def test_each_number_of_the_map_says_what_computed_it_and_where_if_no_command_does(path):
     lecture = course_map.lectures()[path.stem[:2]]
     said = re.findall(r'<span class="claim" title="([^"]*)">', course_map.with_titles(lecture.shows, lecture.numbers))
     assert len(said) == len(quotes(ENTRIES[path.stem]["shows"])) > 0
     headings = {
         re.sub("[*`$]", "", words) for words in re.findall(r"^###? (.+)$", guide.text(read(path)), re.MULTILINE)
     }
-    places = [
-        re.search(r"(?:computed by (python notebooks/experiments/\w+\.py)|section “(.+)”)", words) for words in said
-    ]
+    how = re.compile(r", computed by (?:(python notebooks/experiments/\w+\.py)|.+, section “(.+)”)")
+    places = [how.search(words) for words in said]
     assert None not in places, said
     assert {place[2] for place in places if place[2]} <= headings
     assert all((ROOT / place[1].removeprefix("python ")).is_file() for place in places if place[1])

@@ -91,7 +91,7 @@ def test_nothing_is_loaded_before_the_first_touch_and_nothing_from_elsewhere(bro
         before = list(visit.requests)
         assert not [url for url in before if WEIGHTS in url or url.endswith("/tensors.js")]
         loaded = [folder / url.removeprefix(base).lstrip("/") for url in before if url.startswith(base)]
-        assert sum(path.stat().st_size for path in loaded if path.is_file()) < 130_000  # of four figures
+        assert sum(path.stat().st_size for path in loaded if path.is_file()) < 135_000  # of four figures
         visit.figure("translator").locator(".live-status").evaluate(
             """(status) => {
               window.said = [];  // all of it: a fast disk has the weights before one could look
@@ -324,6 +324,26 @@ def test_another_layer_and_head_show_other_weights_for_the_same_token(visit):
     grid = np.array([float(c) for c in figure.locator(".live-table td[style]").all_text_contents()])
     n = int(len(grid) ** 0.5)
     np.testing.assert_allclose(grid.reshape(n, n).sum(axis=1), 1, atol=0.005 * n)
+
+
+def test_a_temperature_divides_the_scores_of_the_head_once_more(visit):
+    from course_lib.numpy import BertForMaskedLM, softmax
+    from course_lib.text.wordpiece import WordPiece
+
+    figure = visit.figure("heads")
+    visit.ask("heads", draw_live.TEXTS["heads"])
+    figure.get_by_label("Layer").select_option(index=1)
+    figure.get_by_label("Head").select_option("2")
+    slide = figure.get_by_role("slider", name="Temperature")
+    ids = WordPiece.from_pretrained("bert-en").encode([draw_live.TEXTS["heads"]]).ids
+    weights = BertForMaskedLM.from_pretrained("bert-en")(ids, return_layers=True).weights[1][0, 1]
+    for x, said in (("-2.5", "0.18 = 1/√32: no scale is left"), ("3", "8.00"), ("0", "1.00")):
+        slide.evaluate("(slide, x) => { slide.value = x; slide.dispatchEvent(new Event('input')); }", x)
+        assert slide.get_attribute("aria-valuetext") == said
+        cells = figure.locator(".live-table td[style]").evaluate_all("(cells) => cells.map((cell) => cell.textContent)")
+        shown = np.reshape(np.array(cells, dtype=float), weights.shape)
+        np.testing.assert_allclose(shown, softmax(np.log(weights) / 2 ** float(x)), atol=0.01)
+    assert slide.evaluate("(slide) => slide.isConnected"), "who drags it keeps hold of it"
 
 
 def test_a_later_question_overtakes_an_earlier_one(visit):

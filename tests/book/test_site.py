@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.support.built_site import DEPLOYMENT, URL
 from tests.support.site_checker import (
@@ -167,6 +168,20 @@ def test_a_figure_opens_in_full_and_closes_again(page):
     full.wait_for(state="hidden")
 
 
+def test_a_button_that_copies_says_what_it_copies(page):
+    page.goto(LONG)
+    names = [button.get_attribute("aria-label") for button in page.locator("button.copybtn").all()]
+    assert len(names) == len(set(names)) > 20
+    assert {re.sub(r" \d+: .*", "", name) for name in names} == {"Copy code", "Copy output"}
+    assert not [name for name in names if ": #" in name], "a remark stands over many cells"
+    button = page.locator("button.copybtn:visible").first
+    name = button.get_attribute("aria-label")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_accessible_name(name.replace("Copy", "Copied!"))
+    expect(button).to_have_accessible_name(name)
+
+
 def test_every_icon_is_drawn_by_a_small_script(site, page):
     assert (site / "_static" / "scripts" / "fontawesome.js").stat().st_size < 150_000
     for name in ("book/index.html", LONG, "book/api/torch.html"):
@@ -301,6 +316,39 @@ def test_tabs_work_from_the_keyboard(site, page):
     page.locator(".sd-tab-set:has(> [data-sync-group=framework]) > input").first.focus()
     page.keyboard.press("ArrowRight")
     assert shown_tabs(page)[0] != before[0]
+
+
+@pytest.mark.parametrize("side", ["primary", "secondary"])
+def test_the_focus_returns_from_contents_that_lie_over_the_page(page, side):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(LONG)
+    toggle = page.locator(f".{side}-toggle")
+    toggle.focus()
+    page.keyboard.press("Enter")
+    over = page.locator(f"#pst-{side}-sidebar-modal")
+    over.wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    over.wait_for(state="hidden")
+    expect(toggle).to_be_focused()
+
+
+RING = """(element) => {
+  const style = getComputedStyle(element);
+  return (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 1) || style.boxShadow !== "none";
+}"""
+
+
+def test_who_comes_by_keyboard_sees_where(page):
+    for width in (1400, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(LONG)
+        page.keyboard.press("Tab")
+        buttons = page.locator(".bd-header-article :is(a, button):visible").all()
+        for button in buttons:
+            button.focus()
+            assert button.evaluate(RING), button.get_attribute("aria-label")
+        assert len(buttons) > 4
 
 
 def test_the_reader_can_choose_light_or_dark(page):

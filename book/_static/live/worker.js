@@ -76,14 +76,16 @@ live.define("worker", (use) => {
       };
     },
 
-    /** {text} -> its tokens, and what each attends to: layers x heads x T x T. */
+    /** {text} -> its tokens, what each attends to: layers x heads x T x T, and the size of a head. */
     attend({ bert, tokenizer }, { text }) {
       const ids = tokenizer.encode(text);
       check(tokenizer.tokens(ids), LONGEST.bert);
+      const { output, weights } = bert.encode(ids);
       return {
         tokens: tokenizer.tokens(ids),
         unknown: ids.filter((id) => id === tokenizer.unkId).length,
-        weights: plain(bert.encode(ids).weights),
+        weights: plain(weights),
+        size: output.cols / bert.config.n_heads,
       };
     },
 
