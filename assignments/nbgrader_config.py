@@ -1,5 +1,6 @@
 """The nbgrader course. Every setting here is nbgrader's own; book/instructor.md explains the work flow."""
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -19,12 +20,18 @@ c.Execute.iopub_timeout = 30  # after a cell's end: on a busy machine, one that 
 c.Execute.kernel_name = "python3"
 c.ExecuteToTheEnd.notebook_limit = 300
 
+# Of PyTorch and TensorFlow, those that are installed
+FRAMEWORKS = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
+
 # Assignments that are marked from outside, and the packages that their notebooks may import. Without bubblewrap nothing
 # is graded, unless COURSE_GRADING_SANDBOX is "off": then students' code may read and write whatever you may.
 c.ExecuteOutside.assignments = {
     "attention-from-scratch": ["numpy"],
     "fine-tune-bert": ["numpy", "scipy"],
     "question-answering": ["numpy"],
+    "attention-for-an-rnn": ["numpy", *FRAMEWORKS],
+    "build-the-transformer": ["numpy", *FRAMEWORKS],
+    "the-family-compared": ["numpy", "scipy", *FRAMEWORKS],
 }
 c.ExecuteOutside.sandbox = os.environ.get("COURSE_GRADING_SANDBOX", "required")
 

@@ -17,6 +17,7 @@ from course_lib.grading.compare import (
     expect_unchanged,
 )
 from course_lib.grading.contain import contained
+from course_lib.grading.kept import expect_differentiable, expect_kept
 from course_lib.grading.packed import pack, unpack
 from course_lib.grading.score import Score, Slip, check
 from course_lib.grading.tensors import Tensors
@@ -34,7 +35,9 @@ __all__ = [
     "expect",
     "expect_array",
     "expect_closed",
+    "expect_differentiable",
     "expect_dtype",
+    "expect_kept",
     "expect_pair",
     "expect_shape",
     "expect_unchanged",

@@ -5,16 +5,23 @@ that is all. Neither expected values nor the tests are here. `course_lib.grading
 """
 
 import contextlib
+import functools
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import Stopped, contained
+from course_lib.grading.followed import Answered, Asked
+from course_lib.grading.frameworks import LEAF, loaded
+from course_lib.grading.tensors import FRAMEWORKS, Tensors
 from course_lib.grading.values import Budget, Malformed, read, write
 
 TEXT = 2_000  # letters of an error
+KEPT = 100  # calls whose derivatives may still be asked for, at most
 JOINS_S = 60  # for the examiner's socket to be joined to ours
 ERRORS = {
     kind.__name__: kind
@@ -82,6 +89,8 @@ class _Answers:
     def __init__(self, namespace: dict, ask: Callable[[str], str]):
         self.namespace, self.ask = namespace, ask
         self.own: dict = {}  # the student's functions in whose place the examiner's stand now
+        self.kept: dict[int, tuple[Answered, list]] = {}  # those that are followed, by number; and `besides` of `Asked`
+        self.under_way: list[list] = []  # of the followed calls that run now: what their results depend on besides
 
     def to(self, asked: dict) -> dict:
         """What the examiner is told."""
@@ -95,35 +104,90 @@ class _Answers:
                 "values": values,
                 "missing": [name for name in asked["values"] if name not in found],
             }
-        return self._called(asked)
+        if "frameworks" in asked:
+            found = [name for name in asked["frameworks"] if loaded(name)]
+            return {"kind": "frameworks", "name": self._framework(), "loaded": found}
+        try:
+            return self._pulled(asked) if "pull" in asked else self._called(asked)
+        except Malformed as error:  # a tensor of a framework that is not in use here, say
+            return {"kind": "unwritten", "text": str(error)}
+
+    def _framework(self) -> str | None:
+        """The framework in which the notebook is written."""
+        try:
+            return Tensors(self.namespace).framework
+        except CheckFailed:
+            return None
 
     def _called(self, asked: dict) -> dict:
         name = asked["name"]
         if name not in self.namespace:
             return {"kind": "missing"}
         function = self.own.get(name, self.namespace[name])
-        given = {key: self._read(form) for key, form in asked["given"].items()}
-        before = {key: self._written(value) for key, value in given.items()}
-        by_place = [value for key, value in given.items() if key.isdigit()]
-        by_name = {key: value for key, value in given.items() if not key.isdigit()}
-        with self._replaced({name: self._theirs(name) for name in asked["served"]}):
-            try:
-                # within another call that call's limit holds
-                with contained(asked["seconds"]) if asked["seconds"] else contextlib.nullcontext():
-                    said = {"kind": "returned", "value": write(function(*by_place, **by_name))}
-            except Exception as failure:
-                error = failure.__context__ if isinstance(failure, CheckFailed) and failure.__context__ else failure
-                if isinstance(error, Malformed):
-                    return {"kind": "unwritten", "text": str(error)}
-                said = {"kind": "raised", "types": [kind.__name__ for kind in type(error).__mro__][:20]}
-                said |= {"text": str(failure)[:TEXT], "stopped": isinstance(failure, Stopped)}
-                said["again"] = getattr(error, "examiners", None)
+        with self._followed(asked) as answered:
+            given = {key: self._read(form, answered and answered.takes) for key, form in asked["given"].items()}
+            before = {key: self._written(value) for key, value in given.items()}
+            by_place = [value for key, value in given.items() if key.isdigit()]
+            by_name = {key: value for key, value in given.items() if not key.isdigit()}
+
+            def answer() -> dict:
+                value = function(*by_place, **by_name)
+                return {"kind": "returned", "value": write(value, Budget(follow=answered and answered.returns))}
+
+            with self._replaced({name: self._theirs(name) for name in asked["served"]}):
+                said = self._said(asked["seconds"], answer)
         after = {key: self._written(value) for key, value in given.items()}
         said["changed"] = {key: form for key, form in after.items() if form != before[key]}
         return said
 
-    def _read(self, form):
-        return read(form, Budget(made=self._theirs))
+    def _pulled(self, asked: dict) -> dict:
+        """Derivatives of a call that was followed."""
+        if asked["pull"] not in self.kept:
+            return {"kind": "unwritten", "text": "its derivatives are not to be had any more"}
+        answered, besides = self.kept[asked["pull"]]
+
+        def answer() -> dict:
+            found = answered.pulled(asked["place"], read(asked["cotangent"]), besides)
+            return {"kind": "returned", "derivatives": [write(each) for each in found[: len(answered.inputs)]]}
+
+        return self._said(asked["seconds"], answer)
+
+    def _said(self, seconds: float, answer: Callable[[], dict]) -> dict:
+        """An answer, or what was raised in its place."""
+        try:
+            # within another call that call's limit holds
+            with contained(seconds) if seconds else contextlib.nullcontext():
+                return answer()
+        except Exception as failure:
+            error = failure.__context__ if isinstance(failure, CheckFailed) and failure.__context__ else failure
+            if isinstance(error, Malformed):
+                return {"kind": "unwritten", "text": str(error)}
+            said = {"kind": "raised", "types": [kind.__name__ for kind in type(error).__mro__][:20]}
+            said |= {"text": str(failure)[:TEXT], "stopped": isinstance(failure, Stopped)}
+            return said | {"again": getattr(error, "examiners", None)}
+
+    @contextlib.contextmanager
+    def _followed(self, asked: dict):
+        """What keeps a call, where derivatives of it may be asked for; none of those before `asked["first"]` are."""
+        for number in [*[*self.kept][:-KEPT], *(each for each in self.kept if each < asked["first"])]:
+            self.kept.pop(number, None)
+        owner = loaded(asked["framework"])
+        if owner:
+            FRAMEWORKS[owner.name].prepare(owner.module)  # as `Tensors` does
+        if not owner or asked["keep"] is None:
+            yield None
+            return
+        with owner.recording() as tape:
+            token = Answered(tape).takes(owner.made(np.zeros((), np.float32), LEAF), LEAF)
+            self.under_way.append([token])
+            try:
+                yield (answered := Answered(tape))
+            finally:
+                self.under_way.pop()
+        self.kept[asked["keep"]] = answered, [token]
+
+    def _read(self, form, follow: Callable | None = None):
+        return read(form, Budget(made=self._theirs, follow=follow))
 
     def _written(self, value):
         """As it is now; what is called or gone through is not looked at."""
@@ -136,18 +200,32 @@ class _Answers:
         """A function of the examiner's: by its number, or by the name of an earlier part that has been marked."""
 
         def served_by_the_examiner(*given, **named):
-            forms = {str(place): write(value) for place, value in enumerate(given)}
-            forms |= {key: write(value) for key, value in named.items()}
-            said: dict = {"kind": "wanted", "which": which, "given": forms}
-            while "given" in (answer := json.loads(self.ask(json.dumps(said)))):
-                said = self.to(answer)
-            if "raised" in answer:
-                error = ERRORS.get(answer["raised"], RuntimeError)(answer["text"])
-                error.examiners = answer["again"]
-                raise error
-            return self._read(answer["value"])
+            asks = Asked(functools.partial(self._pull, numbers := []), self.under_way[-1] if self.under_way else ())
+            # in PyTorch a tensor says whether it is followed, in TensorFlow a call
+            follow = asks.gives if self.under_way or not loaded("tensorflow") else None
+            forms = {str(place): write(value, Budget(follow=follow)) for place, value in enumerate(given)}
+            forms |= {key: write(value, Budget(follow=follow)) for key, value in named.items()}
+            answer = self._wanted({"which": which, "given": forms})
+            numbers.append(answer["number"])
+            return self._read(answer["value"], asks.gets if follow else None)
 
         return served_by_the_examiner
+
+    def _pull(self, numbers: list, place: int, cotangent: np.ndarray) -> list:
+        """Derivatives of what a function of the examiner's returned, and none by what else it depends on."""
+        answer = self._wanted({"pull": numbers[0], "place": place, "cotangent": write(cotangent)})
+        return [read(form) for form in answer["derivatives"]]
+
+    def _wanted(self, wanted: dict) -> dict:
+        """What the examiner answers, who may ask something in between."""
+        said = {"kind": "wanted", **wanted}
+        while "given" in (answer := json.loads(self.ask(json.dumps(said)))) or "pull" in answer:
+            said = self.to(answer)
+        if "raised" in answer:
+            error = ERRORS.get(answer["raised"], RuntimeError)(answer["text"])
+            error.examiners = answer["again"]
+            raise error
+        return answer
 
     @contextlib.contextmanager
     def _replaced(self, functions: dict):

@@ -1,8 +1,10 @@
 """Values as JSON, between two processes of which one trusts nothing that the other says.
 
-Whatever is read becomes a plain value: None, a truth value, a number, a text, an array of NumPy's, or a tuple, a list,
-a dictionary or an iterator of these. Nothing that is read runs. What is no such value is written as the name of its
-type alone. A function passes only where a `Budget` keeps it, as a number by which the other side may call it.
+Whatever is read becomes a plain value: None, a truth value, a number, a text, an array of NumPy's, a tensor, or a
+tuple, a list, a dictionary or an iterator of these. Nothing that is read runs. What is no such value is written as the
+name of its type alone. A function passes only where a `Budget` keeps it, as a number by which the other side may call
+it. A tensor passes as the array that it holds, and as what it is to its framework; it is read where that has been
+imported.
 """
 
 import base64
@@ -12,6 +14,8 @@ import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
+
+from course_lib.grading.frameworks import CONSTANT, FOLLOWED, VARIABLE, loaded, owner_of
 
 KINDS = "biufc"  # of NumPy's dtypes: truth values, integers, floats, complex numbers
 BYTES = 2**24  # of all arrays in a message, and of all its texts
@@ -31,6 +35,8 @@ class Budget:
     bytes, items : how much there may be, before the first value.
     keep : of a function that is written, the number that the other side calls it by; None: no function passes.
     made : of a number that is read, a function that calls the other side's; None: no function passes.
+    follow : of each tensor that is differentiated, and what it is: the tensor to be taken in its place, where it is
+        read. None: none is asked for its derivatives later.
     """
 
     def __init__(
@@ -39,8 +45,9 @@ class Budget:
         items: int = ITEMS,
         keep: Callable[[Callable], int] | None = None,
         made: Callable[[int], Callable] | None = None,
+        follow: Callable | None = None,
     ):
-        self.bytes, self.items, self.keep, self.made = bytes, items, keep, made
+        self.bytes, self.items, self.keep, self.made, self.follow = bytes, items, keep, made, follow
 
     def take(self, bytes: int, depth: int) -> None:
         """Raise `Malformed` where it is not left."""
@@ -60,10 +67,15 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
     budget = budget or Budget()
     kind = type(value)
     if isinstance(value, np.generic | np.ndarray) and value.dtype.kind in KINDS:
-        array = np.array(value, copy=True, subok=False)
-        budget.take(array.nbytes, depth)
-        name = "number" if isinstance(value, np.generic) else "array"
-        return [name, array.dtype.str, list(array.shape), base64.b64encode(array.tobytes()).decode("ascii")]
+        return ["number" if isinstance(value, np.generic) else "array", *_numbers(value, budget, depth)]
+    if owner := owner_of(value):
+        array = owner.numbers(value)
+        if array is not None and array.dtype.kind in KINDS:
+            mark = owner.mark(value, budget.follow is not None)
+            form = ["tensor", owner.name, mark, *_numbers(array, budget, depth)]
+            if budget.follow and mark in FOLLOWED:
+                budget.follow(value, mark)
+            return form
     if isinstance(value, str):
         value = str.__str__(value)  # of a subclass, too: the letters that it has
     budget.take(len(value) if isinstance(value, str) else 0, depth)
@@ -101,6 +113,8 @@ def read(form, budget: Budget | None = None, depth: int = 0):
         name, *held = form
         if name in ("array", "number"):
             return _array(name, *held, budget, depth)
+        if name == "tensor":
+            return _tensor(*held, budget, depth)
         (content,) = held or [None]
         budget.take(len(content) if isinstance(content, str) else 0, depth)
         if name == "none":
@@ -128,6 +142,12 @@ def read(form, budget: Budget | None = None, depth: int = 0):
     raise Malformed("it is no value")
 
 
+def _numbers(value: np.ndarray | np.generic, budget: Budget, depth: int) -> list:
+    budget.take(value.nbytes, depth)
+    array = np.array(value, copy=True, subok=False)
+    return [array.dtype.str, list(array.shape), base64.b64encode(array.tobytes()).decode("ascii")]
+
+
 def _array(name: str, dtype: str, shape: list, data: str, budget: Budget, depth: int):
     if not (isinstance(dtype, str) and DTYPE.fullmatch(dtype) and len(shape) <= 32):
         raise Malformed("its dtype or shape is none")
@@ -137,3 +157,16 @@ def _array(name: str, dtype: str, shape: list, data: str, budget: Budget, depth:
     array = np.frombuffer(base64.b64decode(data, validate=True), np.dtype(dtype)).copy()
     array = array.reshape(shape)  # raises ValueError where the numbers are too few or too many
     return array[()] if name == "number" and array.ndim == 0 else array
+
+
+def _tensor(framework: str, mark: str, dtype: str, shape: list, data: str, budget: Budget, depth: int):
+    array, owner = _array("array", dtype, shape, data, budget, depth), loaded(framework)
+    if owner is None or not array.dtype.isnative or mark not in (CONSTANT, VARIABLE, *FOLLOWED):
+        raise Malformed("it is a tensor of no framework that is in use here")
+    if mark in FOLLOWED and array.dtype.kind != "f":
+        raise Malformed("it is differentiated, and holds no floats")
+    try:
+        tensor = owner.made(array, mark)
+    except Exception as error:  # its own: of a dtype that it lacks, say
+        raise Malformed(f"it is no tensor: {type(error).__name__}") from None
+    return budget.follow(tensor, mark) if budget.follow and mark in FOLLOWED else tensor

@@ -418,3 +418,12 @@ def test_what_it_takes_to_pass_a_call_on_is_not_of_the_student_s_time(monkeypatc
     for _ in range(10):
         examinee.call("f", (1,), {}, {})
     assert 0.3 <= examinee.end - before <= 0.5 + 1e-6
+
+
+def test_what_it_takes_to_pass_values_of_ours_on_is_not_either(monkeypatch):
+    examinee = InThisProcess("def f(step):\n    return [step(n) for n in range(10)]")
+    examinee.end = time.monotonic() + 1
+    before, value = examinee.end, InThisProcess._value_of_ours
+    monkeypatch.setattr(InThisProcess, "_value_of_ours", lambda *given: (time.sleep(0.03), value(*given))[1])
+    examinee.call("f", (lambda n: n,), {}, {})
+    assert 0.3 <= examinee.end - before <= 0.55 + 1e-6

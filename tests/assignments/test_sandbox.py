@@ -9,9 +9,10 @@ import xmlrpc
 import psutil
 import pytest
 from jupyter_client.kernelspec import KernelSpecManager
+from traitlets import TraitError
 
 from course_lib.grading.outside import execute
-from course_lib.grading.sandbox import view
+from course_lib.grading.sandbox import calls, view, watch
 from course_lib.grading.sandbox.__main__ import main
 from course_lib.grading.sandbox.calls import filter_of
 from course_lib.grading.sandbox.provisioner import NAME, sandboxed
@@ -44,6 +45,25 @@ def inside(tmp_path_factory, start):
 def test_of_its_folder_it_sees_data_alone_and_may_only_read_it(inside):
     code = "import os\ntry:\n    open('data.csv', 'a')\n    could = True\nexcept OSError:\n    could = False\n"
     assert said(inside, code + "[os.listdir(), open('data.csv').read(), could]") == [["data.csv"], "1,2", False]
+
+
+def test_no_setting_of_the_machine_and_no_memory_of_another_process_can_be_written(inside):
+    code = """
+import os
+found = []
+for folder, _, names in os.walk("/proc/sys"):
+    found += [folder + "/" + name for name in names]
+places = found + ["/proc/1/mem", "/proc/self/mem", "/proc/sysrq-trigger", "/proc/irq/default_smp_affinity"]
+written = []
+for place in places:
+    try:
+        os.close(os.open(place, os.O_WRONLY))
+        written.append(place)
+    except OSError:
+        pass
+[len(found) > 100, written]
+"""
+    assert said(inside, code) == [True, []]
 
 
 def test_of_the_machine_it_sees_the_system_and_python_alone(inside, tmp_path):
@@ -174,34 +194,66 @@ def test_all_that_it_started_ends_with_it(start, tmp_path):
     assert wait_for(lambda: not any(each.is_running() for each in family))
 
 
+def test_the_process_that_is_ended_is_the_one_with_which_all_others_end(start, tmp_path):
+    with kernel(tmp_path, **start) as (manager, _):
+        (inside_, *_), first = psutil.Process(manager.provisioner.pid).children(), manager.provisioner.pid
+        assert inside_.pid == manager.provisioner.kernel_pid
+        status = open(f"/proc/{first}/status").read()
+        assert next(line for line in status.splitlines() if line.startswith("NSpid")).split()[-1] == "1"
+
+
+def test_what_cannot_be_measured_is_ended(monkeypatch):
+    told = []
+
+    def fails(*given):
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(watch, "too_much", fails)
+    watch._look(psutil.Process(), "", watch.Limits(1, 1, 5.0), told.append)
+    assert told == ["what it uses could not be measured (PermissionError)"]
+
+
 def test_what_holds_memory_that_nobody_shows_is_refused(inside):
     code = """
 import ctypes, errno, os
 libc = ctypes.CDLL(None, use_errno=True)
 found = []
-add_key = {"x86_64": 248, "aarch64": 217}[os.uname().machine]
-calls = [
-    lambda: libc.memfd_create(b"x", 0),
-    lambda: libc.shmget(0, ctypes.c_size_t(4096), 0o1600),
-    lambda: libc.syscall(add_key, b"user", b"kept", b"for the next one", ctypes.c_size_t(16), -3),
-]
-for call in calls:
-    found.append([call(), errno.errorcode[ctypes.get_errno()]])
-found
+intel = os.uname().machine == "x86_64"
+calls = {
+    "memfd_create": lambda: libc.memfd_create(b"x", 0),
+    "shmget": lambda: libc.shmget(0, ctypes.c_size_t(4096), 0o1600),
+    "semget": lambda: libc.semget(0, 1, 0o1600),
+    "msgget": lambda: libc.msgget(0, 0o1600),
+    "mq_open": lambda: libc.syscall(240 if intel else 180, b"x", 0o102, 0o600, None),
+    "add_key": lambda: libc.syscall(248 if intel else 217, b"user", b"kept", b"for the next", ctypes.c_size_t(12), -3),
+    "ptrace": lambda: libc.ptrace(16, 1, None, None),
+    "process_vm_readv": lambda: libc.process_vm_readv(1, None, 0, None, 0, 0),
+    "process_vm_writev": lambda: libc.process_vm_writev(1, None, 0, None, 0, 0),
+    "kcmp": lambda: libc.syscall(312 if intel else 272, 1, 2, 0, 0, 0),
+    "io_uring_setup": lambda: libc.syscall(425, 1, ctypes.create_string_buffer(120)),
+    "a socket of another kind": lambda: libc.socket(40, 1, 0),
+}
+for name, call in calls.items():
+    if [call(), errno.errorcode.get(ctypes.get_errno())] != [-1, "ENOSYS"]:
+        found.append(name)
+kinds = [libc.socket(kind, 1, 0) >= 0 for kind in (1, 2)]
+[len(calls), found, kinds]
 """
-    assert said(inside, code) == [[-1, "ENOSYS"]] * 3
+    assert said(inside, code) == [12, [], [True, True]]
 
 
 def test_the_filter_is_a_program_whose_jumps_stay_inside_and_other_machines_have_none():
     assert filter_of("unknown") == b""
     for machine in ("x86_64", "aarch64"):
         steps = list(struct.iter_unpack("=HBBI", filter_of(machine)))
-        refuse = steps[-1]
         for place, (code, yes, no, _) in enumerate(steps):
             assert max(place + 1 + yes, place + 1 + no) < len(steps) or code == 0x06
-            if code in (0x15, 0x35) and place > 1:
-                assert steps[place + 1 + yes] == refuse and steps[place + 1 + no] != refuse
-        assert steps[1 + 1 + steps[1][2]] == refuse  # another architecture's call
+        refuse, allow = steps[-2:]
+        tests = [(at + 1, *step[1:3]) for at, step in enumerate(steps) if step[0] == 0x15]
+        ends = [(steps[after + yes], steps[after + no]) for after, yes, no in tests]
+        assert ends[0][1] == refuse  # another architecture's call
+        assert sum(yes == refuse for yes, _ in ends) == len(calls.CALLS)
+        assert [yes == allow for yes, _ in ends[-4:]] == [True] * 4 and ends[-1][1] == refuse and ends[-5][1] == allow
 
 
 HOLDING = """
@@ -222,6 +274,18 @@ TOO_MUCH = {
         "GiB of memory",
     ),
     "files": ("for n in range(10**9):\n    open(f'/tmp/{n}', 'w').close()", {}, "files"),
+    "memory beside a name": (
+        "import mmap, time\nfile = open('/tmp/a\\x0cb', 'w+b')\nfile.write(b'x')\nfile.flush()\n"
+        "kept = mmap.mmap(file.fileno(), 1)\ntime.sleep(2)\n" + HOLDING.format(processes=9, numbers=2**23),
+        {},
+        "GiB of memory",
+    ),
+    "threads": (
+        "import threading, time\nthreading.stack_size(2**16)\nfor n in range(100):\n"
+        "    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
+        {"processes": 20},
+        "more than 80 threads",
+    ),
     "time": ("while True:\n    pass", {"seconds": 3.0}, "it ran for 3 seconds"),
 }
 
@@ -247,7 +311,30 @@ def test_a_folder_that_is_hidden_stays_empty_below_one_that_is_seen(start, tmp_p
 
 def test_a_package_that_is_not_installed_is_named():
     with pytest.raises(ValueError, match="'no-such-package', which is not installed here"):
-        view._only(("no-such-package",))
+        view._only(("no-such-package",), view._folders())
+
+
+def test_a_package_that_is_installed_elsewhere_is_named(tmp_path):
+    with pytest.raises(ValueError, match="'numpy', which is installed outside of"):
+        view._only(("numpy",), (str(tmp_path),))
+
+
+def test_the_library_may_be_installed_among_the_packages(tmp_path, monkeypatch):
+    monkeypatch.setattr(view, "_folders", lambda: (str(tmp_path),))
+    monkeypatch.setattr(view, "_only", lambda packages, folders: ("--tmpfs", folders[0]))
+    monkeypatch.setattr(view.course_lib, "__file__", str(tmp_path / "course_lib" / "__init__.py"))
+    (tmp_path / "course_lib").mkdir()
+    (tmp_path / "course_lib" / "__init__.py").touch()
+    given = view.arguments(tmp_path / "work", 1, ["numpy"])
+    assert given.index(str(tmp_path)) < given.index(f"{tmp_path}/course_lib/__init__.py")
+    assert given.index(f"{tmp_path}/course_lib/__init__.py") < len(given) - given[::-1].index(str(tmp_path)) - 1
+
+
+def test_one_limit_leaves_the_others_and_a_slip_in_its_name_is_said():
+    settings = execute.ExecuteOutside(assignments={"hw": ["numpy"]}, limits={"memory": 5}).sandbox_settings("hw", "/a")
+    assert (settings["memory"], settings["processes"], settings["scratch"]) == (5, 64, 2**27)
+    with pytest.raises(TraitError, match="limits has no mem; it has memory, processes, scratch"):
+        execute.ExecuteOutside(limits={"mem": 5})
 
 
 def test_the_installed_provisioner_is_the_one_of_the_entry_point():

@@ -8,6 +8,7 @@ Says of which solution the marks are others than the bank has them.
 
 import argparse
 import contextlib
+import importlib
 import io
 import multiprocessing
 import sys
@@ -94,6 +95,8 @@ def main(arguments: list[str]) -> int:
     for bank in outside():
         if chosen.names and bank.assignment not in chosen.names:
             continue
+        for module in bank.modules:
+            importlib.import_module(module)  # once, and not in each fork
         tried = part(bank) if chosen.part else solutions(bank)
         for variant in tried:
             lost = lost_outside(bank, variant)

@@ -25,7 +25,8 @@ from tests.support.quick import QuickScorer, scores, source_of
 RECORD = ROOT / "tests" / "assignments" / "proofs.json"
 SEEDS = range(20)
 GRADERS = ("closed.py", "compare.py", "contain.py", "score.py", "tensors.py")
-OF_SOME = {"packed.py": "unpack", "untouched.py": "expect_untouched"}  # what grades only those assignments that name it
+# What grades only those assignments that name it
+OF_SOME = {"kept.py": "expect_kept", "packed.py": "unpack", "untouched.py": "expect_untouched"}
 
 
 class Fate(NamedTuple):

@@ -9,7 +9,8 @@ At the instructor's, in this package:
 - `execute`: nbgrader's Execute. It keeps score and report as the outputs of the cell, where nbgrader's own
   preprocessors find them
 - `tests`: runs a cell of hidden tests, as the gradebook has it
-- `examinee`: what a stand-in calls; it returns a value
+- `examinee`: what a stand-in calls; it returns a value. `said` reads what is said beside
+- `derivatives`: of what is returned, where tests take them
 - `seeds`: inputs that nobody can know
 
 In the student's kernel: the cells of the notebook, the public checks among them, and
@@ -22,6 +23,18 @@ Jupyter's own messages (`input_request` and `input_reply`, by which a kernel ask
 Jupyter does. An array is its dtype, shape and bytes in base64. What comes is read by `values.read`, which makes plain
 values and executes nothing: no pickle, no object dtype. It refuses more than 16 MiB, 100,000 parts or 8 levels, and the
 socket closes at a message above 48 MiB. What is refused fails its test.
+
+Tensors pass as arrays do, with the name of their framework and whether they are differentiated; sparse, quantised and
+other ones, of which NumPy makes no array, do not. A tensor is read where its framework has been imported, and no test
+sees one of the student's: PyTorch and TensorFlow make it anew, of bytes. Modules and layers do not pass.
+
+Derivatives go through a call. To the framework of the tests it is one operation, and to that of the student's kernel a
+call of one of our functions is one as well. Whoever is asked for derivatives of its operation asks the other side, by
+the number of the call, and that side takes them through the graph that it kept (`course_lib/grading/followed.py`). The
+student's kernel keeps the last hundred calls of a test, and this process what it computed during a call. In TensorFlow
+only what `Tensors.gradients` and `expect_gradients` call is followed; in PyTorch, whatever depends on a tensor with
+`requires_grad` that was given to it. No derivative has a derivative. A wrong one costs points, and can do no more: it
+is an array like the one by which it is taken, or it is refused.
 
 Seeds. `seeds.seed_for` is an HMAC of the assignment, the student and what the student wrote, under a secret that
 is drawn once for a course and lies in `.grading-secret` beside the gradebook. The same work gets the same inputs when

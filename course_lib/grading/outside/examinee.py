@@ -1,8 +1,9 @@
 """The student's kernel as the hidden tests reach it: a call goes in, a value comes out, and nothing else."""
 
 import collections
+import contextlib
+import importlib
 import json
-import math
 import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -10,10 +11,12 @@ from typing import Protocol
 import numpy as np
 
 from course_lib._extras import needed
-from course_lib.grading.answering import ERRORS
 from course_lib.grading.compare import CheckFailed
-from course_lib.grading.contain import LIMIT_S, Stopped
-from course_lib.grading.values import NAME, Budget, Malformed, read, write
+from course_lib.grading.contain import LIMIT_S, Stopped, contained
+from course_lib.grading.frameworks import OWNERS, loaded
+from course_lib.grading.outside.derivatives import Call, Derivatives
+from course_lib.grading.outside.said import changes_of, end_of, error_of, too_large
+from course_lib.grading.values import Budget, Malformed, read, write
 
 with needed("lab"):
     import zmq
@@ -27,7 +30,6 @@ FATAL = 2  # so many calls of a function may cost a kernel each, before it is ca
 PASSES_S = 0.05  # of each call: about what a busy machine takes to pass it on, and is not of the student's time
 VALUES = 1_000  # of functions of ours, for one call; and the most values in the arguments of each
 VALUE_BYTES = 2**17  # of these arguments: what is ours must not be made to compute for ever
-VALUE_SIZE = 2**12  # the largest whole number among them, and the most entries of an array that would have none
 DEPTH = 8  # of calls in calls: a function of ours may call the student's, as one that undoes a mistake does
 
 
@@ -67,6 +69,7 @@ class Examinee:
         self._called: tuple = ()
         self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over
         self.changed: list[tuple] = []  # arguments as they were given, and as the student's functions left them
+        self.derivatives = Derivatives()
         # Of the call that is under way and of those within it:
         self._depth = self._wanted = 0
         self._end = 0.0  # when its answer is awaited no more
@@ -87,49 +90,58 @@ class Examinee:
         Exception : it raised one; the nearest of Python's own, with the text that a student is shown. What a function
             of ours raised, it is raised again.
         """
-        key = (name, *sorted(served))
-        if self._fatal[key] >= FATAL:
+        if not self._depth:
+            self._functions, self._raised = [], []
+        call = self.derivatives.call((name, *sorted(served)), served, self._pull)
+        arguments = {str(place): value for place, value in enumerate(given)} | named
+        forms = {key: write(value, self.derivatives.budget(call.gives, self._keep)) for key, value in arguments.items()}
+        asked = {"name": name, "given": forms, "served": sorted(served), **self.derivatives.about(call)}
+
+        def understood(said: dict):
+            return read(said["value"], Budget(follow=call.gets if call.followed else None))
+
+        return self._answer(call, asked, arguments, understood)
+
+    def _pull(self, call: Call, place: int, cotangent: np.ndarray) -> list[np.ndarray | None]:
+        """Derivatives of a call."""
+        asked = {"pull": call.number, "place": place, "cotangent": write(cotangent)}
+        return self._answer(call, asked, {}, lambda said: call.understood(said["derivatives"]))
+
+    def _answer(self, call: Call, asked: dict, arguments: dict, understood: Callable):
+        name = call.key[0]
+        if self._fatal[call.key] >= FATAL:
             raise CheckFailed(
                 f"`{name}` ended its process in earlier tests, or could not be stopped. It was not called."
             )
         if self._depth >= DEPTH:
             raise CheckFailed(f"`{name}` and the functions that it is given call each other without end.")
         if not self._depth:
-            self._functions, self._raised, self._wanted = [], [], 0
-        begun = time.monotonic()
-        try:
-            return self._answer(key, given, named, served)
-        finally:
-            if not self._depth:  # not of the student's time: to go there and back
-                self.end += min(time.monotonic() - begun, PASSES_S)
-
-    def _answer(self, key: tuple, given: tuple, named: dict, served: dict[str, Callable]):
-        name = key[0]
-        arguments = {str(place): value for place, value in enumerate(given)} | named
-        forms = {key: write(value, Budget(keep=self._keep)) for key, value in arguments.items()}
+            self._wanted = 0
+        begun, self._called = time.monotonic(), call.key
         # within another call that call's seconds hold
-        seconds = 0 if self._depth else min(self.seconds, max(0.01, self.end - time.monotonic()))
-        self._called = key
-        asked = {"name": name, "given": forms, "served": sorted(served), "seconds": seconds}
+        asked["seconds"] = 0 if self._depth else min(self.seconds, max(0.01, self.end - begun))
         try:
-            said = self._ask(asked, served)
-            self.changed += _changed(arguments, said.get("changed", {}))
-            if said["kind"] == "returned":
-                return read(said["value"])
+            with self.derivatives.under_way(call):
+                said = self._ask(asked, call.served)
+                self.changed += changes_of(arguments, said.get("changed", {}))
+                if said["kind"] == "returned":
+                    return understood(said)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             why = str(error) if isinstance(error, Malformed) else "it is no answer"
             raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.") from None
         finally:
-            self._fatal[key] += self._lost
+            self._fatal[call.key] += self._lost
+            if not self._depth:  # not of the student's time: to go there and back, and so for each value of ours
+                self.end += min(time.monotonic() - begun, PASSES_S * (1 + self._wanted))
         if said["kind"] == "missing":
-            raise _error(["NameError"], f"NameError: name {name!r} is not defined.")
+            raise error_of(["NameError"], f"NameError: name {name!r} is not defined.")
         if said["kind"] == "raised":
             if said.get("stopped") is True:
                 raise self._stopped()
             again = said.get("again")
             if type(again) is int and 0 <= again < len(self._raised):
                 raise self._raised[again]
-            raise _error(said.get("types"), said.get("text"))
+            raise error_of(said.get("types"), said.get("text"))
         why = str(said.get("text"))[:80] if said["kind"] == "unwritten" else "it is no answer"
         raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.")
 
@@ -152,6 +164,20 @@ class Examinee:
         self.recover()
         said = self._ask({"loaded": list(names)}, {}).get("names")
         return [name for name in names if isinstance(said, list) and name in said]
+
+    def look_for_a_framework(self) -> None:
+        """Import what the notebook has imported of those that have tensors; and which of them it is written in."""
+        self.recover()
+        try:
+            said = self._ask({"frameworks": list(OWNERS)}, {})
+        except (CheckFailed, ValueError):  # as the first call will say
+            self._lost, said = True, {}
+        name, imported = said.get("name"), said.get("loaded")
+        for each in OWNERS:
+            if isinstance(imported, list) and each in imported:
+                with contextlib.suppress(CheckFailed), contained(STARTS_S):  # for what they print at their start
+                    importlib.import_module(each)
+        self.derivatives.framework = name if isinstance(name, str) and loaded(name) else None
 
     def prepare(self) -> None:
         """Let the kernel answer, a new one where the last call lost the old one; before a test, outside of its time."""
@@ -234,7 +260,7 @@ class Examinee:
                         continue
                     if message["msg_type"] == "execute_reply":
                         self._request = None
-                        raise self._stopped() if interrupted else CheckFailed(_ended(message["content"]))
+                        raise self._stopped() if interrupted else CheckFailed(end_of(message["content"]))
                     answer = json.loads(message["content"]["prompt"])
                     if isinstance(answer, dict):
                         return answer
@@ -263,28 +289,16 @@ class Examinee:
         return len(self._functions) - 1
 
     def _value_of_ours(self, wanted: dict, served: dict[str, Callable]) -> dict:
-        """What a function of ours returns that the student's asks for, or raises."""
-        which, forms = wanted.get("which"), wanted.get("given")
-        if type(which) is int and 0 <= which < len(self._functions):
-            function = self._functions[which]
-        elif isinstance(which, str) and which in served:
-            function = served[which]
-        else:
-            raise Malformed("it asks for a value that is not to be had")
+        """What a function of ours returns that the student's asks for, or derivatives of that; or what is raised."""
         self._wanted += 1
         if self._wanted > VALUES:
             raise Malformed(f"it asks for more than {VALUES} values")
-        budget = Budget(VALUE_BYTES, VALUES)
-        given = {key: read(form, budget) for key, form in forms.items()}
-        if any(map(_too_large, given.values())):
-            raise Malformed("it asks for values that are too large")
-        by_place = [value for key, value in given.items() if key.isdigit()]
-        by_name = {key: value for key, value in given.items() if not key.isdigit()}
+        answer = self._derivatives if "pull" in wanted else self._returned
         self._depth += 1
         try:
-            return {"value": write(function(*by_place, **by_name), Budget(keep=self._keep))}
+            return answer(wanted, served)
         except Exception as error:
-            if self._lost:
+            if self._lost or isinstance(error, Malformed):
                 raise
             self._raised.append(error)
             text = str(error)[:300]
@@ -292,44 +306,31 @@ class Examinee:
         finally:
             self._depth -= 1
 
+    def _returned(self, wanted: dict, served: dict[str, Callable]) -> dict:
+        which, forms = wanted.get("which"), wanted.get("given")
+        if type(which) is int and 0 <= which < len(self._functions):
+            function = self._functions[which]
+        elif isinstance(which, str) and which in served:
+            function = served[which]
+        else:
+            raise Malformed("it asks for a value that is not to be had")
+        number, inner = self.derivatives.inner()
+        budget = Budget(VALUE_BYTES, VALUES, follow=inner.takes)
+        given = {key: read(form, budget) for key, form in forms.items()}
+        if any(map(too_large, given.values())):
+            raise Malformed("it asks for values that are too large")
+        by_place = [value for key, value in given.items() if key.isdigit()]
+        by_name = {key: value for key, value in given.items() if not key.isdigit()}
+        value = function(*by_place, **by_name)
+        return {"value": write(value, self.derivatives.budget(inner.returns, self._keep)), "number": number}
+
+    def _derivatives(self, wanted: dict, served: dict[str, Callable]) -> dict:
+        cotangent = read(wanted.get("cotangent"), Budget(VALUE_BYTES, VALUES))
+        found = self.derivatives.pulled(wanted["pull"], wanted.get("place"), cotangent)
+        return {"derivatives": [write(each) for each in found]}
+
 
 def limited(client):
     """A client whose sockets, which it has yet to open, are closed at a message that is too large."""
     client.context.setsockopt(zmq.MAXMSGSIZE, LARGEST)
     return client
-
-
-def _changed(arguments: dict, changed: dict) -> list[tuple]:
-    """What the student's function changed of its arguments: as it was given, and as it was left, part by part."""
-    found: list[tuple] = []
-    for key, form in changed.items():
-        if key not in arguments:
-            raise Malformed("it changes what it was not given")
-        left = [(arguments[key], read(form))]
-        while left:
-            before, after = left.pop()
-            found.append((before, after))
-            if isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)) and len(before) == len(after):
-                left += zip(before, after, strict=True)
-            elif isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
-                left += ((before[name], after[name]) for name in before)
-    return found
-
-
-def _too_large(value) -> bool:
-    """Whether a right version could be made to compute with this for ever, small as it is to send."""
-    if isinstance(value, np.ndarray):
-        return value.size == 0 and math.prod(max(size, 1) for size in value.shape) > VALUE_SIZE
-    return isinstance(value, (int, np.integer)) and abs(int(value)) > VALUE_SIZE
-
-
-def _error(types, text) -> CheckFailed:
-    """An error as it was raised there, of the nearest of Python's own types as well, with its text."""
-    types = [name for name in types if isinstance(name, str)] if isinstance(types, list) else []
-    name = types[0] if types and NAME.fullmatch(types[0]) else "Exception"
-    own = [ERRORS[each] for each in types if each in ERRORS and not issubclass(CheckFailed, ERRORS[each])][:1]
-    return type(name, (CheckFailed, *own), {})(text[:2_000] if isinstance(text, str) else name)
-
-
-def _ended(content: dict) -> str:
-    return f"Your code ended the test: {str(content.get('ename'))[:80]}: {str(content.get('evalue'))[:300]}."

@@ -23,9 +23,10 @@ with needed("lab"):
     from nbformat import NotebookNode
     from nbgrader.api import Gradebook
     from nbgrader.converters.base import NbGraderException
-    from traitlets import Dict, Enum, List, Unicode
+    from traitlets import Dict, Enum, List, TraitError, Unicode, validate
 
 REQUIRED, OFF = "required", "off"
+LIMITS = {"memory": 2 * 2**30, "processes": 64, "scratch": 128 * 2**20}  # settings of SandboxProvisioner
 
 
 class SandboxedSpecs(KernelSpecManager):
@@ -55,13 +56,18 @@ class ExecuteOutside(ExecuteToTheEnd):
 
     also_hidden = List(Unicode(), help="Folders that no notebook may see, beside the course's own.").tag(config=True)
     limits = Dict(
-        {"memory": 2 * 2**30, "processes": 64, "scratch": 128 * 2**20},
-        help="What a notebook in the sandbox may use; settings of SandboxProvisioner.",
+        help="What a notebook in the sandbox may use: memory, scratch (bytes) and processes, where not as in LIMITS.",
     ).tag(config=True)
     warm = Dict(
         key_trait=Unicode(), value_trait=List(Unicode()),
         help="Modules that an assignment's kernels have imported when they start, in the sandbox: name -> modules.",
     ).tag(config=True)  # fmt: skip
+
+    @validate("limits")
+    def _known(self, proposal: dict) -> dict:
+        if unknown := sorted(proposal["value"].keys() - LIMITS.keys()):
+            raise TraitError(f"c.ExecuteOutside.limits has no {', '.join(unknown)}; it has {', '.join(LIMITS)}")
+        return proposal["value"]
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
         """Run all cells, as far as time and kernels go."""
@@ -134,7 +140,7 @@ class ExecuteOutside(ExecuteToTheEnd):
         exchange = str(self.config.Exchange.get("root") or "")
         return {
             "packages": self.assignments[assignment], "hidden": [root, *self.also_hidden, *filter(None, [exchange])],
-            "seconds": 2.0 * self.notebook_limit, "warm": self.warm.get(assignment, []), **self.limits,
+            "seconds": 2.0 * self.notebook_limit, "warm": self.warm.get(assignment, []), **LIMITS, **self.limits,
         }  # fmt: skip
 
     def output(self, outs, msg: dict, display_id, cell_index: int):

@@ -7,6 +7,7 @@ import io
 import os
 import re
 import symtable
+import sys
 import time
 from collections.abc import Callable, Collection
 from unittest import mock
@@ -17,6 +18,7 @@ from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S
 from course_lib.grading.outside.examinee import NoKernel
 from course_lib.grading.score import SEED, Score
+from course_lib.grading.tensors import FRAMEWORKS, Tensors
 
 with needed("lab"):
     from nbformat import NotebookNode
@@ -71,6 +73,8 @@ class HiddenTests:
 
     def _look(self) -> None:
         """Stand-ins for the functions that the tests name; what else they name, as it is now."""
+        if "Tensors" in self.source:  # first, so that what is a tensor can be read
+            self.examinee.look_for_a_framework()
         values, missing = self.examinee.values(self.standing_in)
         for name in (*values, *missing):
             del self.standing_in[name]
@@ -107,9 +111,23 @@ class HiddenTests:
             def _failure(self, test) -> str:
                 examinee.prepare()
                 examinee.changed.clear()
+                examinee.derivatives.forget()
                 examinee.seconds = self.limit_s - PATIENCE_S
                 examinee.end = time.monotonic() + examinee.seconds
                 return super()._failure(test)
+
+        class TensorsFromOutside(Tensors):
+            """Of the framework in which the notebook is written, where derivatives go through the student's calls."""
+
+            def __init__(self, namespace: dict):
+                name = examinee.derivatives.framework
+                if name is None:
+                    super().__init__({})  # says what to do
+                self.framework, self._make, self._sum, take, _ = FRAMEWORKS[name]
+                self._module = sys.modules[name]
+                self._differentiate = lambda module, function, given: take(
+                    module, examinee.derivatives.of_all(function), given
+                )
 
         def expect_closed(*names: str) -> None:
             loaded = examinee.loaded(names)
@@ -122,15 +140,18 @@ class HiddenTests:
         def from_outside(expect_left: Callable) -> Callable:
             """The tests' own value never changes, so that nobody can empty what they compute with: see `changed`."""
 
-            def check(given, before, name: str) -> None:
+            def check(given, *about) -> None:
                 for value in [given, *(after for own, after in examinee.changed if own is given)]:
-                    expect_left(value, before, name)
+                    expect_left(value, *about)
 
             return check
 
         patched = {
             "Score": ScoreFromOutside,
+            "Tensors": TensorsFromOutside,
             "expect_closed": expect_closed,
+            "expect_differentiable": from_outside(grading.expect_differentiable),
+            "expect_kept": from_outside(grading.expect_kept),
             "expect_unchanged": from_outside(grading.expect_unchanged),
             "expect_untouched": from_outside(grading.expect_untouched),
         }

@@ -1,23 +1,38 @@
-"""Calls of the system that a sandbox refuses: they hold memory that no process shows, and no folder.
+"""Calls of the system that a sandbox refuses: those by which a kernel would get round its limits or out of its room.
 
-A file of `memfd_create` and a segment of System V keep their memory when no process has them mapped, so that a limit on
-what processes have does not reach it. No library of the course needs them: shared memory goes through /dev/shm. Keys
-stay when a sandbox has ended, in the keyring of the session in which the grader was started, where the next one finds
-them. The refusal is a filter of seccomp's, in the classic language of the Berkeley Packet Filter (`man 2 seccomp`).
+A file of `memfd_create`, and what System V and POSIX keep for messages, semaphores and shared memory, stay when no
+process has them, so that a limit on what processes have does not reach them; no library of the course needs them, as
+shared memory goes through /dev/shm. Keys stay when a sandbox has ended, in the keyring of the session in which the
+grader was started, where the next one finds them. By `ptrace` and its like a kernel could change the sandbox's first
+process, with which all ends. Of sockets only those of a sandbox's own network and files can be made: the ports of
+others, as `vsock`, are the whole machine's; and `io_uring` would make them unseen. The refusal is a filter of
+seccomp's, in the classic language of the Berkeley Packet Filter (`man 2 seccomp`).
 """
 
 import errno
 import platform
 import struct
 
-# machine -> its number for the audit (linux/audit.h), and memfd_create, memfd_secret, shmget, add_key, request_key and
-# keyctl there
-REFUSED = {
-    "x86_64": (0xC000003E, (319, 447, 29, 248, 249, 250)),
-    "aarch64": (0xC00000B7, (279, 447, 194, 217, 218, 219)),
-}
+CALLS = (  # x86_64, aarch64: their numbers there
+    (319, 279),  # memfd_create
+    (447, 447),  # memfd_secret
+    (29, 194),  # shmget
+    (64, 190),  # semget
+    (68, 186),  # msgget
+    (240, 180),  # mq_open
+    (248, 217),  # add_key
+    (249, 218),  # request_key
+    (250, 219),  # keyctl
+    (101, 117),  # ptrace
+    (310, 270),  # process_vm_readv
+    (311, 271),  # process_vm_writev
+    (312, 272),  # kcmp
+    (425, 425),  # io_uring_setup
+)
+MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}  # numbers for the audit, and of `socket`
+FAMILIES = (1, 2, 10, 16)  # of sockets: AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
-NUMBER, ARCHITECTURE = 0, 4  # places in what the filter is given
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16  # places in what the filter is given
 OTHER_TABLE = 0x40000000  # x32's calls, on x86_64, are these and higher
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.ENOSYS
 
@@ -27,11 +42,21 @@ def filter_of(machine: str = platform.machine()) -> bytes:
 
     Calls of another architecture than the machine's own are refused, all of them: there the numbers mean others.
     """
-    if machine not in REFUSED:
+    if machine not in MACHINES:
         return b""
-    architecture, calls = REFUSED[machine]
-    tests = [(AT_LEAST, OTHER_TABLE), *((EQUAL, number) for number in calls)]
-    steps = [(LOAD, 0, 0, ARCHITECTURE), (EQUAL, 0, len(tests) + 2, architecture), (LOAD, 0, 0, NUMBER)]
-    steps += [(code, len(tests) - place, 0, value) for place, (code, value) in enumerate(tests)]
-    steps += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]
+    (architecture, socket), place = MACHINES[machine], list(MACHINES).index(machine)
+    refused = [(AT_LEAST, OTHER_TABLE), *((EQUAL, numbers[place]) for numbers in CALLS)]
+    refuse = 4 + len(refused) + 1 + len(FAMILIES)  # where this step stands; behind it, to allow
+    steps = [(LOAD, 0, 0, ARCHITECTURE), _test(EQUAL, architecture, 1, 2, refuse), (LOAD, 0, 0, NUMBER)]
+    for code, value in refused:
+        steps.append(_test(code, value, len(steps), refuse, len(steps) + 1))
+    steps += [_test(EQUAL, socket, len(steps), len(steps) + 1, refuse + 1), (LOAD, 0, 0, FIRST_ARGUMENT)]
+    for family in FAMILIES:
+        steps.append(_test(EQUAL, family, len(steps), refuse + 1, len(steps) + 1))
+    steps += [(RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)]
     return b"".join(struct.pack("=HBBI", *step) for step in steps)
+
+
+def _test(code: int, value: int, place: int, if_so: int, if_not: int) -> tuple[int, int, int, int]:
+    """A step at a place that goes on at one of two others."""
+    return code, if_so - place - 1, if_not - place - 1, value

@@ -24,7 +24,7 @@ from typing import Any
 from course_lib._extras import needed
 from course_lib.grading.sandbox.calls import filter_of
 from course_lib.grading.sandbox.view import ISOLATED, SOCKETS, SandboxMissing, arguments, bubblewrap, import_path
-from course_lib.grading.sandbox.warm import CONNECTION, Job, Kind, NotWarm, forked, holding, started
+from course_lib.grading.sandbox.warm import CONNECTION, Forked, Job, Kind, NotWarm, forked, holding, started
 from course_lib.grading.sandbox.watch import Limits, watch
 
 with needed("lab"):
@@ -88,7 +88,7 @@ class SandboxProvisioner(LocalProvisioner):
         root = f"/proc/{self.kernel_pid}/root"
         self.parent.ip = f"{root}{SOCKETS}/s"
         self.connection_info = self.parent.get_connection_info()
-        limits = Limits(self.memory, self.processes, self.seconds, self.scratch)
+        limits = Limits(self.memory, self.processes, self.seconds)
         with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended again
             watch(psutil.Process(self.pid), root, limits, self._end)
         return self.connection_info
@@ -129,25 +129,36 @@ class SandboxProvisioner(LocalProvisioner):
 
     async def _start_cold(self, command: list[str], folder: Path, environment: list[str], known: str) -> None:
         told, tell = os.pipe()
-        connection, self._refused = holding(known.encode()), holding(filter_of())
-        nothing, passed = subprocess.DEVNULL, [tell, connection, self._refused]
+        connection, refused = holding(known.encode()), holding(filter_of())
+        nothing, passed = subprocess.DEVNULL, [tell, connection, refused]
         limits = ["prlimit", *(f"--{name}={limit}" for name, limit in self._limits_of_each().items()), "--"]
         command = [
             bubblewrap(), *ISOLATED, "--info-fd", str(tell), "--clearenv", *environment,
             *arguments(folder, self.scratch, self.packages, self.hidden),
-            *self._refusal(), "--ro-bind-data", str(connection), CONNECTION,
+            *(["--seccomp", str(refused)] if filter_of() else []), "--ro-bind-data", str(connection), CONNECTION,
             "--", *QUIET, *limits, *command,
         ]  # fmt: skip
-        self.process = subprocess.Popen(
-            command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=passed, start_new_session=True
-        )
-        for number in passed:
-            os.close(number)
         try:
-            self.kernel_pid = await self._kernel(await self._first(told))
+            around = subprocess.Popen(
+                command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=passed, start_new_session=True
+            )
+        except BaseException:
+            os.close(told)
+            raise
+        finally:
+            for number in passed:
+                os.close(number)
+        try:
+            first = await self._first(told, around)
+            self.kernel_pid = await self._kernel(first, around)
+            # the first process of its name space, with which the system itself ends all others, whatever they did
+            self.process = Forked(first)
+        except BaseException:
+            around.kill()
+            raise
         finally:
             os.close(told)
-            self.process.stderr.close()
+            around.stderr.close()
 
     async def send_signal(self, signum: int) -> None:
         """An interrupt goes to the kernel alone: it would end bubblewrap, and with it everything."""
@@ -172,39 +183,35 @@ class SandboxProvisioner(LocalProvisioner):
         packages = None if self.packages is None else tuple(self.packages)
         return Kind(tuple(self.warm), packages, tuple(self.hidden), tuple(environment))
 
-    def _refusal(self) -> list[str]:
-        """The filter of the system's calls, where there is one for this machine."""
-        return ["--seccomp", str(self._refused)] if filter_of() else []
-
     def _environment(self, given: dict[str, str]) -> list[str]:
         kept = {name: given[name] for name in PASSED if name in given}
         kept |= {"PATH": f"{sys.prefix}/bin:/usr/bin:/bin", "HOME": "/tmp", "USER": "student"}
         kept |= {"PYTHONPATH": import_path(), "PYTHONDONTWRITEBYTECODE": "1", "IPYTHONDIR": "/tmp/.ipython"}
         return [part for name, value in kept.items() for part in ("--setenv", name, value)]
 
-    async def _first(self, told: int) -> int:
-        """The process number of the sandbox's first process, which bubblewrap tells."""
+    async def _first(self, told: int, around: subprocess.Popen) -> int:
+        """The process number of the sandbox's first process, which the bubblewrap around it tells."""
         said, last = "", time.monotonic() + STARTS_S
         while not said.rstrip().endswith("}"):
             if select.select([told], [], [], 0)[0]:
                 part = os.read(told, 4096).decode()
                 said += part
                 if not part:
-                    raise SandboxMissing(f"bubblewrap did not start: {self.process.stderr.read().decode()[:300]}")
+                    raise SandboxMissing(f"bubblewrap did not start: {around.stderr.read().decode()[:300]}")
             elif time.monotonic() > last:
                 raise SandboxMissing(f"bubblewrap did not start within {STARTS_S} seconds")
             else:
                 await asyncio.sleep(0.005)
         return json.loads(said)["child-pid"]
 
-    async def _kernel(self, first: int) -> int:
+    async def _kernel(self, first: int, around: subprocess.Popen) -> int:
         last = time.monotonic() + STARTS_S
         while time.monotonic() < last:
             with contextlib.suppress(psutil.NoSuchProcess):
                 for child in psutil.Process(first).children():
                     return child.pid
-            if self.process.poll() is not None:
-                raise SandboxMissing(f"bubblewrap ended: {self.process.stderr.read().decode()[:300]}")
+            if around.poll() is not None:
+                raise SandboxMissing(f"bubblewrap ended: {around.stderr.read().decode()[:300]}")
             await asyncio.sleep(0.005)
         raise SandboxMissing(f"no kernel started in the sandbox within {STARTS_S} seconds")
 

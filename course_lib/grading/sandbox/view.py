@@ -93,16 +93,21 @@ def arguments(folder: Path, scratch: int, packages: Iterable[str] | None, hidden
             given += ["--symlink", os.readlink(path), path]
         elif os.path.exists(path):
             given += ["--ro-bind", path, path]
+    folders = () if packages is None else _folders()
     if packages is not None:
-        given += list(_only(tuple(packages)))
+        given += list(_only(tuple(packages), folders))
     library = Path(course_lib.__file__).parent
     for part in OF_COURSE:
         if (library / part).exists():
             given += ["--ro-bind", str(library / part), str(library / part)]
+    for path in folders:  # not before: this library may be installed in one of them
+        given += ["--remount-ro", path]
     for path in map(os.path.abspath, hidden):
         if os.path.isdir(path) and any(Path(path).is_relative_to(one) for one in seen):
             given += ["--size", str(SMALL), "--tmpfs", path, "--remount-ro", path]
-    given += ["--proc", "/proc", "--dev", "/dev", "--size", str(scratch), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
+    # where the grader is root, /proc/sys would change the machine's settings; and /proc/1/mem what the kernel ends with
+    given += ["--proc", "/proc", "--remount-ro", "/proc"]
+    given += ["--dev", "/dev", "--size", str(scratch), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     given += ["--dir", WORK, "--size", str(SMALL), "--tmpfs", SOCKETS]
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if path.suffix != ".ipynb" and not path.is_symlink():
@@ -115,21 +120,32 @@ def import_path() -> str:
     return str(Path(course_lib.__file__).parents[1])
 
 
-@functools.lru_cache
-def _only(packages: tuple[str, ...]) -> tuple[str, ...]:
-    """Every folder of installed packages empty, and in it those that are wanted, with what they need."""
+def _folders() -> tuple[str, ...]:
+    """The folders of installed packages."""
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     folders = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     folders |= {f"{sys.base_prefix}/lib/{version}/site-packages", "/usr/lib/python3/dist-packages"}
-    folders = {folder for folder in folders if os.path.isdir(folder)}
-    given: list[str] = []
-    for folder in sorted(folders):
+    return tuple(sorted(folder for folder in folders if os.path.isdir(folder)))
+
+
+@functools.lru_cache
+def _only(packages: tuple[str, ...], folders: tuple[str, ...]) -> tuple[str, ...]:
+    """Every folder of installed packages empty, and in it those that are wanted, with what they need."""
+    names, given = _with_needs([*KERNEL, *packages]), []
+    for folder in folders:
         given += ["--size", str(SMALL), "--tmpfs", folder]
-    for path in sorted({path for name in _with_needs([*KERNEL, *packages]) for path in _files_of(name)}):
-        if any(Path(path).is_relative_to(folder) for folder in folders):
-            given += ["--ro-bind", path, path]
-    for folder in sorted(folders):
-        given += ["--remount-ro", folder]
+
+    def seen(name: str) -> set[str]:
+        return {path for path in _files_of(name) if any(Path(path).is_relative_to(folder) for folder in folders)}
+
+    for name in packages:
+        if not seen(name):
+            raise ValueError(
+                f"The sandbox is to show the package {name!r}, which is installed outside of {', '.join(folders)}: "
+                "install it there."
+            )
+    for path in sorted(set().union(*map(seen, names))):
+        given += ["--ro-bind", path, path]
     return tuple(given)
 
 

@@ -71,7 +71,7 @@ class Job(NamedTuple):
 
 
 class Forked:
-    """The first process of a forked kernel's name space: used as a `Popen` is, but no child of this process."""
+    """The first process of a kernel's name space: used as a `Popen` is, but no child of this process."""
 
     stdin = stdout = stderr = None
 

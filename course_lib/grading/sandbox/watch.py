@@ -14,7 +14,8 @@ with needed("lab"):
     import psutil
 
 LOOKS_S = 0.25  # from one look to the next: what a process takes in between comes on top
-NAMELESS = ("/dev/zero", "/memfd:", "/SYSV")  # as the system names what has no file
+NAMELESS = (b"/dev/zero", b"/memfd:", b"/SYSV")  # as the system names what has no file
+THREADS = 4  # for each process that there may be; the system itself sets no limit to those of root
 FILES = 20_000  # in a folder in memory: an empty one takes memory, too
 
 
@@ -24,7 +25,6 @@ class Limits(NamedTuple):
     memory: int  # bytes
     processes: int
     seconds: float  # from its start
-    scratch: int  # bytes, in each folder in memory
 
 
 def watch(process: psutil.Process, root: str, limits: Limits, end: Callable[[str], None]) -> None:
@@ -32,7 +32,7 @@ def watch(process: psutil.Process, root: str, limits: Limits, end: Callable[[str
 
     Parameters
     ----------
-    process : the sandbox's first
+    process : the first one of the sandbox
     root : its file system, as this process sees it
     limits : what they may have
     end : called with the reason where they have more
@@ -43,12 +43,15 @@ def watch(process: psutil.Process, root: str, limits: Limits, end: Callable[[str
 def _look(process: psutil.Process, root: str, limits: Limits, end: Callable[[str], None]) -> None:
     last = time.monotonic() + limits.seconds
     while _runs(process):
-        with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError):
-            why = too_much(process, root, limits)
-            if not why and time.monotonic() > last:
-                why = f"it ran for {limits.seconds:g} seconds"
-            if why:
-                return end(why)
+        why = f"it ran for {limits.seconds:g} seconds" if time.monotonic() > last else ""
+        try:
+            why = too_much(process, root, limits) or why
+        except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):  # one that ended just then
+            pass
+        except Exception as error:  # whoever cannot be measured may not go on: a student could be the cause
+            why = f"what it uses could not be measured ({type(error).__name__})"
+        if why:
+            return end(why)
         time.sleep(LOOKS_S)
 
 
@@ -63,6 +66,8 @@ def too_much(process: psutil.Process, root: str, limits: Limits) -> str:
     family = process.children(recursive=True)
     if len(family) > limits.processes:
         return f"it started more than {limits.processes} processes"
+    if _sum(lambda each: each.num_threads(), family) > THREADS * limits.processes:
+        return f"it started more than {THREADS * limits.processes} threads"
     in_files = 0
     for folder in ("/tmp", "/dev/shm"):
         with contextlib.suppress(OSError):
@@ -84,20 +89,21 @@ def shared(family: list[psutil.Process]) -> int:
     Their pages stay when every process has said that it needs them no more, and then count as nobody's. So their whole
     length counts, and what a process has of them besides counts twice: few have any.
     """
-    found: dict[str, int] = {}
+    found: dict[bytes, int] = {}
     for each in family:
         with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{each.pid}/maps").read_text(errors="replace").splitlines():
+            # a name may hold whatever else Python takes for the end of a line
+            for line in Path(f"/proc/{each.pid}/maps").read_bytes().split(b"\n")[:-1]:
                 place, rights, _, _, inode, *name = line.split(maxsplit=5)
-                if rights[3] == "s" and name and name[0].startswith(NAMELESS):
-                    first, last = (int(number, 16) for number in place.split("-"))
+                if rights[3:] == b"s" and name and name[0].startswith(NAMELESS):
+                    first, last = (int(number, 16) for number in place.split(b"-"))
                     found[inode] = max(found.get(inode, 0), last - first)
     return sum(found.values())
 
 
-def _sum(memory: Callable[[psutil.Process], int], family: list[psutil.Process]) -> int:
+def _sum(amount: Callable[[psutil.Process], int], family: list[psutil.Process]) -> int:
     total = 0
     for each in family:
         with contextlib.suppress(psutil.NoSuchProcess):
-            total += memory(each)
+            total += amount(each)
     return total
