@@ -19,10 +19,12 @@ MACHINERY = ("what-check", "check-", "test-")  # grade ids of the cells that are
 
 
 def used_by_the_student(assignment: str) -> set[str]:
-    """The names that the reference and the cells around it use: to take these away would break the answer itself."""
+    """The names that the reference and the cells around it use or make: without these the answer itself would break."""
     cells = (cell for cell in source_of(assignment).cells if cell.cell_type == "code")
     own = (cell.source for cell in cells if not (grade_id(cell) or "").startswith(MACHINERY))
-    return {node.id for source in own for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    nodes = [node for source in own for node in ast.walk(ast.parse(source))]
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return used | {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
 
 
 def lower_case(module) -> list[str]:

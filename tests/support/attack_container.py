@@ -26,8 +26,8 @@ HOME = "/home/instructor"  # in the container
 ENDED, LEFT_S = "ended", 3  # a file that `run` makes after the last submission, and seconds in which it then waits
 OWN = {"timeout", "prlimit", "bwrap", "sh", "sleep"}  # the container's own processes
 LOOKS_S = 0.4
-OURS = Limits(memory=2**30, processes=32, seconds=3600, scratch=2**26)  # what our sandbox is given in the tests
-HARD = Limits(memory=6 * 2**30, processes=150, seconds=170, scratch=2**28)  # here it is ended from outside
+OURS = Limits(memory=2**30, processes=32, seconds=3600)  # what our sandbox is given in the tests
+HARD = Limits(memory=6 * 2**30, processes=150, seconds=170)  # here it is ended from outside
 EACH = {"data": 3 * 2**30, "fsize": HARD.scratch, "core": 0, "cpu": int(HARD.seconds), "nofile": 4096}
 ON_A_DISK_OF_ITS_OWN = ["unshare", "--user", "--map-root-user", "--mount"]
 
