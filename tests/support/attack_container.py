@@ -28,7 +28,8 @@ OWN = {"timeout", "prlimit", "bwrap", "sh", "sleep"}  # the container's own proc
 LOOKS_S = 0.4
 OURS = Limits(memory=2**30, processes=32, seconds=3600)  # what our sandbox is given in the tests
 HARD = Limits(memory=6 * 2**30, processes=150, seconds=170)  # here it is ended from outside
-EACH = {"data": 3 * 2**30, "fsize": HARD.scratch, "core": 0, "cpu": int(HARD.seconds), "nofile": 4096}
+OUR_SCRATCH, HARD_SCRATCH = 2**26, 2**28  # bytes in each folder in memory
+EACH = {"data": 3 * 2**30, "fsize": HARD_SCRATCH, "core": 0, "cpu": int(HARD.seconds), "nofile": 4096}
 ON_A_DISK_OF_ITS_OWN = ["unshare", "--user", "--map-root-user", "--mount"]
 
 
@@ -62,7 +63,7 @@ def command(home: Path, python: Path, script: str) -> list[str]:
     """
     roots = dict.fromkeys([str(python), sys.base_prefix])
     seen = [*SYSTEM, *(str(Path(root, part)) for root in roots for part in OF_PYTHON)]
-    scratch = str(HARD.scratch)
+    scratch = str(HARD_SCRATCH)
     given = ["--size", scratch, "--tmpfs", "/tmp", "--bind", str(home), HOME]
     for path in seen:
         if os.path.islink(path) and path in SYSTEM:
@@ -128,8 +129,8 @@ def too_large(root: str) -> str:
     """What was written into its folders beyond our limit; "" if nothing."""
     for folder in ("/tmp", "/dev/shm", HOME):
         state = os.statvfs(root + folder)
-        if (state.f_blocks - state.f_bfree) * state.f_frsize > OURS.scratch:
-            return f"it wrote more than {OURS.scratch // 2**20} MiB"
+        if (state.f_blocks - state.f_bfree) * state.f_frsize > OUR_SCRATCH:
+            return f"it wrote more than {OUR_SCRATCH // 2**20} MiB"
     return ""
 
 
