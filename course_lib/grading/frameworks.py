@@ -19,7 +19,7 @@ FOLLOWED = (LEAF, RESULT)
 class Torch:
     """PyTorch, whose tensors know themselves whether they are differentiated."""
 
-    name = "torch"
+    name, needs_tape = "torch", False
 
     @property
     def module(self):
@@ -90,7 +90,7 @@ class Torch:
 class TensorFlow:
     """TensorFlow, where a tape differentiates."""
 
-    name = "tensorflow"
+    name, needs_tape = "tensorflow", True
 
     @property
     def module(self):
@@ -161,6 +161,6 @@ def owner_of(value) -> Torch | TensorFlow | None:
     return None
 
 
-def loaded(name: str) -> Torch | TensorFlow | None:
+def loaded(name: str | None) -> Torch | TensorFlow | None:
     """A framework that has been imported in this process; None of any other name."""
     return OWNERS.get(name) if sys.modules.get(name) is not None else None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from course_lib.grading.followed import Answered, Asked, check_like
-from course_lib.grading.frameworks import owner_of
+from course_lib.grading.frameworks import loaded, owner_of
 from course_lib.grading.values import Budget, Malformed, read
 
 
@@ -95,8 +95,8 @@ class Derivatives:
 
     def budget(self, follow: Callable, keep: Callable) -> Budget:
         """For an argument of a call, or for what a function of ours returned; `follow` gets what is differentiated."""
-        # in PyTorch a tensor says whether it is, in TensorFlow a tape
-        records = self.framework != "tensorflow" or (self._calls[-1].tape if self._calls else self._tape)
+        owner = loaded(self.framework)
+        records = owner is None or not owner.needs_tape or (self._calls[-1].tape if self._calls else self._tape)
         return Budget(keep=keep, follow=follow if records else None)
 
     def about(self, call: Call) -> dict:
