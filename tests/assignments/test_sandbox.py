@@ -192,6 +192,8 @@ def test_all_that_it_started_ends_with_it(start, tmp_path):
         assert wait_for(lambda: len(psutil.Process(manager.provisioner.pid).children(recursive=True)) >= 3)
         family = psutil.Process(manager.provisioner.pid).children(recursive=True)
     assert wait_for(lambda: not any(each.is_running() for each in family))
+    names = [each.name() for each in psutil.Process().children() if each.status() == psutil.STATUS_ZOMBIE]
+    assert "bwrap" not in names, "one that has ended was not waited for"
 
 
 def test_the_process_that_is_ended_is_the_one_with_which_all_others_end(start, tmp_path):

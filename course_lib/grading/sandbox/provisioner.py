@@ -54,6 +54,7 @@ class SandboxProvisioner(LocalProvisioner):
 
     ended = ""  # why the kernel was ended from outside
     kernel_pid = None  # as the system outside counts
+    _around: subprocess.Popen | None = None  # of a cold start: a child of this process, which has to be waited for
     not_warm = ""  # why the kernel started cold where it should have started warm
 
     async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
@@ -152,13 +153,21 @@ class SandboxProvisioner(LocalProvisioner):
             first = await self._first(told, around)
             self.kernel_pid = await self._kernel(first, around)
             # the first process of its name space, with which the system itself ends all others, whatever they did
-            self.process = Forked(first)
+            self.process, self._around = Forked(first), around
         except BaseException:
             around.kill()
             raise
         finally:
             os.close(told)
             around.stderr.close()
+
+    async def wait(self) -> int | None:
+        """Wait until it has ended."""
+        result = await super().wait()
+        if self._around:
+            self._around.wait()  # it ends with the first process
+            self._around = None
+        return result
 
     async def send_signal(self, signum: int) -> None:
         """An interrupt goes to the kernel alone: it would end bubblewrap, and with it everything."""
