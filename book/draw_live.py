@@ -1,6 +1,7 @@
 """Draw what a live figure shows before it lives: python book/draw_live.py writes notebooks/live/NAME.svg for each.
 
-The numbers are those of the course's own models, computed here; the figures that need no model are in `draw_plain.py`.
+The numbers are those of the course's own models, computed here; the figures that load no model are in `draw_plain.py`
+and `draw_dictionary.py`.
 The book brings the drawing to life where a page shows
 it by `![...](live/NAME.svg)` or by the directive `{live-figure} NAME` (`book/_ext/live_figures.py`); on paper, in
 JupyterLab and without JavaScript it stays as it is. What the page needs to begin with stands in the drawing's element:
@@ -21,6 +22,7 @@ from course_lib.numpy import BertForMaskedLM, load_translator, softmax
 from course_lib.text.wordpiece import WordPiece
 
 sys.path.insert(0, str(Path(__file__).parent))
+import draw_dictionary
 import draw_plain
 
 FOLDER = Path(__file__).parents[1] / "notebooks" / "live"
@@ -207,6 +209,7 @@ def beam() -> Diagram:
 
 
 DRAWN = {"translator": translator, "beam": beam, "heads": heads, "blank": blank, **draw_plain.DRAWN}
+DRAWN["dictionary"] = draw_dictionary.dictionary
 
 
 def svg(name: str) -> str:

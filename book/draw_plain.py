@@ -15,15 +15,23 @@ from course_lib.numpy import attention, softmax
 KEYS, WIDEST, DRAWS = 8, 512, 64  # as in book/_static/live/figures/scale.js
 
 
-def normals(seed: int, n: int) -> np.ndarray:
-    """n numbers of a standard normal distribution, as `normals` of book/_static/live/figures/numbers.js makes them."""
-    n_even = n + n % 2
-    state = (seed + np.arange(1, n_even + 1, dtype=np.uint64) * 0x6D2B79F5).astype(np.uint32)
+def uniforms(seed: int, n: int) -> np.ndarray:
+    """n numbers of 0 ... 1, as `uniforms` of book/_static/live/figures/numbers.js makes them."""
+    state = (seed + np.arange(1, n + 1, dtype=np.uint64) * 0x6D2B79F5).astype(np.uint32)
     t = (state ^ (state >> 15)) * (state | np.uint32(1))
     t ^= t + (t ^ (t >> 7)) * (t | np.uint32(61))
-    uniform = (t ^ (t >> 14)) / 2.0**32
+    return (t ^ (t >> 14)) / 2.0**32
+
+
+def normals_from(uniform: np.ndarray) -> np.ndarray:
+    """As many numbers of a standard normal distribution, an even number, as `normalsFrom` there makes them."""
     radius, angle = np.sqrt(-2 * np.log(1 - uniform[0::2])), 2 * np.pi * uniform[1::2]
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1).ravel()[:n]
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1).ravel()
+
+
+def normals(seed: int, n: int) -> np.ndarray:
+    """n numbers of a standard normal distribution, as `normals` there makes them."""
+    return normals_from(uniforms(seed, n + n % 2))[:n]
 
 
 def products(seed: int, width: int) -> np.ndarray:

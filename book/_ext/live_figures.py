@@ -21,8 +21,8 @@ import pack_weights
 CHECKPOINT = {"translator": "translator-es-en", "beam": "translator-es-en", "heads": "bert-en", "blank": "bert-en"}
 """The checkpoint that a figure asks, by the figure's name."""
 
-PLAIN = ("scale", "steps", "masks", "clocks")
-"""The figures that need no model: what they compute is a formula."""
+PLAIN = ("scale", "steps", "dictionary", "masks", "clocks")
+"""The figures that load no model: what they compute is a formula, and of one a head of attention that it trains."""
 
 LEARNED_FROM = {
     "translator-es-en": "sentences of Tatoeba, CC BY 2.0 FR",

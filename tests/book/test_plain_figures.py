@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from course_lib.numpy import attention, softmax
 from tests.support.live_page import PLAIN, draw_live
@@ -70,6 +71,7 @@ def test_a_sentence_is_read_aloud_when_the_reader_pauses(visit):
     said = visit.figure("scale").locator(".live-said")
     said.evaluate("(element) => { element.dataset.kept = 'yes'; }")
     assert said.get_attribute("aria-live") == "polite"
+    expect(said).not_to_have_attribute("aria-busy", "true")  # the pause since the page came: the clock cannot hold it
     visit.page.clock.install(time=0)
     visit.page.clock.pause_at(3600)  # from now on only run_for lets time pass, however busy the machine is
     for value in (3, 4, 5):

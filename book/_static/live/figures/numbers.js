@@ -1,17 +1,20 @@
 /* The formulas of the figures that need no model, for lists of numbers: those of course_lib, of which no model is loaded. */
 
 live.define("figures/numbers", () => {
-  /** n numbers of a standard normal distribution, the same for a seed here and in book/draw_plain.py.
-
-      Mulberry32 makes 32 bits at a time, and the formula of Box and Muller makes two normal numbers of two of these. */
-  function normals(seed, n) {
+  /** A function that makes numbers of 0 ... 1, each below 1 and all equally likely, the same for a seed here and in
+      book/draw_plain.py (Mulberry32). */
+  function uniforms(seed) {
     let state = seed | 0;
-    const uniform = () => {
+    return () => {
       state = (state + 0x6d2b79f5) | 0;
       let t = Math.imul(state ^ (state >>> 15), state | 1);
       t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
       return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
     };
+  }
+
+  /** n numbers of a standard normal distribution, two of each two that `uniform` makes (Box and Muller). */
+  function normalsFrom(uniform, n) {
     const made = new Float64Array(n + (n % 2));
     for (let i = 0; i < n; i += 2) {
       const [radius, angle] = [Math.sqrt(-2 * Math.log(1 - uniform())), 2 * Math.PI * uniform()];
@@ -20,6 +23,8 @@ live.define("figures/numbers", () => {
     }
     return made.subarray(0, n);
   }
+
+  const normals = (seed, n) => normalsFrom(uniforms(seed), n);
 
   function dot(x, y) {
     let sum = 0;
@@ -44,5 +49,5 @@ live.define("figures/numbers", () => {
   /** The frequencies of sinusoidal positions, in radians a token (Vaswani et al. 2017, section 3.5). */
   const frequencies = (dModel) => Array.from({ length: dModel / 2 }, (_, i) => 10000 ** ((-2 * i) / dModel));
 
-  return { normals, dot, softmax, entropy, trace, frequencies };
+  return { uniforms, normalsFrom, normals, dot, softmax, entropy, trace, frequencies };
 });
