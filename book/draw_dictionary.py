@@ -95,9 +95,9 @@ def dictionary() -> Diagram:
     ends = " and ".join(f"{shares[-1]:.3f} {kind}" for shares, kind in zip(curves, kinds, strict=True))
     d = Diagram(
         500, 268,
-        f"The share of {NEW} new sets that a head of 256 answers rightly, over {STEPS} steps of training. At the end it is "
-        f"{ends}. Not divided, at rate 1, it gets no further than to guess the most frequent label, which is right in "
-        f"{guess:.3f}.",
+        f"The share of {NEW} new sets that a head of 256 answers rightly, over {STEPS} steps of training. At the end "
+        f"it is {ends}. Not divided, at rate 1, it gets no further than to guess the most frequent label, which is "
+        f"right in {guess:.3f}.",
     )  # fmt: skip
     left, right, top, bottom = 52, 490, 14, 186
 

@@ -215,6 +215,7 @@ DRAWN["dictionary"] = draw_dictionary.dictionary
 def svg(name: str) -> str:
     """The drawing with what the page needs to begin with."""
     data = {"text": TEXTS[name]} if name in TEXTS else {}
+    data |= {"answer": alignment(TEXTS[name])[0]} if name == "translator" else {}
     data |= {"layer": LAYER, "head": HEAD} if name == "heads" else {}
     attributes = "".join(f'data-{key}="{escape(str(value))}" ' for key, value in data.items())
     return DRAWN[name]().svg().replace("<svg ", f"<svg {attributes}", 1)

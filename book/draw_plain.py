@@ -12,7 +12,7 @@ from course_lib.masks import causal_mask, padding_mask
 from course_lib.models.position_tables import sinusoidal_table
 from course_lib.numpy import attention, softmax
 
-KEYS, WIDEST, DRAWS = 8, 512, 64  # as in book/_static/live/figures/scale.js
+KEYS, WIDEST, DRAWS = 8, 512, 256  # as in book/_static/live/figures/scale.js
 
 
 def uniforms(seed: int, n: int) -> np.ndarray:

@@ -34,13 +34,20 @@ def kept(path: str) -> dict[str, dict]:
 
 def title(claim: dict, place: str = "this page") -> str:
     """What is said on hover of a number whose cell stands in `place`."""
-    interval = " [{}, {}]".format(*claim["interval"]) if claim.get("interval") else ""
+    interval = " ({} to {})".format(*map(_short, claim["interval"])) if claim.get("interval") else ""
     # a cell may only read what a recorded run computed: without a word of its own, no more is said than where it is
     where = f"a cell of {place}, section “{claim['section']}”" if claim.get("section") else f"a cell of {place}"
     how = f"computed by {claim['how']}" if claim.get("how") else f"from {where}"
     if claim.get("how") and claim.get("section") and not claim["how"].startswith("python "):
         how += f", in {where}"  # a command can be run anywhere
-    return f"{claim['value']}{interval}, {how}"
+    return f"{_short(claim['value'])}{interval}, {how}"
+
+
+def _short(number: str) -> str:
+    """A number as a cell keeps it, to four digits: one or two more than the prose quotes."""
+    if re.fullmatch(r"-?\d+", number):  # it was counted
+        return number.replace("-", "\u2212")
+    return f"{float(number):.4g}".replace("-", "\u2212")
 
 
 class QuotedNumbers(SphinxTransform):

@@ -1,6 +1,7 @@
 """Numbers that the prose quotes: what is said when one points at them, and that nothing of the machinery is shown."""
 
 import shutil
+import sys
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -10,6 +11,9 @@ from playwright.sync_api import expect
 from course_lib.lecture.show import CLAIM
 from tests.support.site_access import AXE
 from tests.support.tiny_book import EXTENSIONS, build, text
+
+sys.path.insert(0, str(EXTENSIONS))
+import claims
 
 ACCURACY = {"name": "accuracy", "value": "0.8347", "interval": ["0.81", "0.85"], "how": 'train.py, "seeds" 0 to 2'}
 
@@ -46,12 +50,27 @@ def page(book):
 
 def test_a_quoted_number_says_on_hover_what_computed_it(page):
     said = [(number.text, number["title"]) for number in page.select("span.claim")]
-    accuracy = '0.8347 [0.81, 0.85], computed by train.py, "seeds" 0 to 2'
-    assert said[:3] == [("0.83", accuracy), ("83%", accuracy), ("−3", "-3, from a cell of this page")]
+    accuracy = '0.8347 (0.81 to 0.85), computed by train.py, "seeds" 0 to 2'
+    assert said[:3] == [("0.83", accuracy), ("83%", accuracy), ("−3", "−3, from a cell of this page")]
     where = "a cell of this page, section “A part with code”"  # who looks for it has to know it
     assert said[3:5] == [("7", f"7, from {where}"), ("7", f"7, computed by counting, in {where}")]
     assert said[5:] == [("7", "7, computed by python count.py")], "who runs a command need not look for a cell"
     assert page.p.text == "It reaches 0.83, or 83%, from −3 and 4."
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "said"),
+    [
+        ("7.11612", ["6.32451", "7.6039"], "7.116 (6.325 to 7.604)"),
+        ("-1.35714", [], "−1.357"),
+        ("1.23456e-05", ["-1e-07", "0"], "1.235e−05 (−1e−07 to 0)"),
+        ("12345678", [], "12345678"),
+        ("-12", [], "−12"),
+    ],
+)
+def test_a_card_rounds_what_was_measured_and_not_what_was_counted(value, interval, said):
+    claim = {"value": value, "interval": interval, "how": "counting"}
+    assert claims.title(claim) == f"{said}, computed by counting"
 
 
 STATIC = EXTENSIONS.parent / "_static"
@@ -73,12 +92,12 @@ def test_a_reader_learns_it_by_mouse_by_touch_and_by_keyboard(book, browser, way
         "keyboard": lambda word: press_until(tab, word, "Tab" if word == number else "ArrowRight"),
     }[way]
     show(number)
-    assert card.is_visible() and card.inner_text().startswith("0.8347 [0.81, 0.85], computed by train.py")
+    assert card.is_visible() and card.inner_text().startswith("0.8347 (0.81 to 0.85), computed by train.py")
     assert number.get_attribute("aria-describedby") == card.get_attribute("id")
     assert number.get_attribute("title") is None, "a second card, of the browser's own"
     show(other)
     hint = "\nNumber 3 of 3 here: arrow keys go to the others." if way == "keyboard" else ""
-    assert card.inner_text() == "-3, from a cell of this page" + hint
+    assert card.inner_text() == "−3, from a cell of this page" + hint
     if way == "touch":
         other.evaluate("(number) => number.blur()")
         other.dispatch_event("click")  # there are telephones on which a touch gives nothing the focus

@@ -40,14 +40,11 @@ live.define("figures/numbers", () => {
     return exp.map((x) => (total ? x / total : 0));
   }
 
-  /** How evenly weights are spread, in bits: zero when one has everything. */
-  const entropy = (weights) => weights.reduce((sum, w) => (w > 0 ? sum - w * Math.log2(w) : sum), 0);
-
   /** The trace of the gradient of the softmax: 1 minus the sum of the squares of the weights. */
   const trace = (weights) => 1 - dot(weights, weights);
 
   /** The frequencies of sinusoidal positions, in radians a token (Vaswani et al. 2017, section 3.5). */
   const frequencies = (dModel) => Array.from({ length: dModel / 2 }, (_, i) => 10000 ** ((-2 * i) / dModel));
 
-  return { uniforms, normalsFrom, normals, dot, softmax, entropy, trace, frequencies };
+  return { uniforms, normalsFrom, normals, dot, softmax, trace, frequencies };
 });

@@ -2,11 +2,11 @@
 
 live.define("figures/scale", (use) => {
   const { element, choice, slider, button, sentence, bars, replaceDrawing, fixed } = use("figures/controls");
-  const { normals, dot, softmax, entropy, trace } = use("figures/numbers");
+  const { normals, dot, softmax, trace } = use("figures/numbers");
 
-  const [KEYS, WIDEST, DRAWS] = [8, 512, 64];
+  const [KEYS, WIDEST, DRAWS] = [8, 512, 256];
   const WIDTHS = Array.from({ length: 10 }, (_, i) => 2 ** i); // 1 ... 512
-  const MOST = 1 - 1 / KEYS; // the trace when all weights are equal
+  const MOST = 1 - 1 / KEYS; // the trace of the softmax's gradient when all weights are equal
   const [NOTHING, DRAGGED] = [0, 3]; // what divides; between them the root of the width, and the width
 
   /** Products of a random query with each of the keys, for each of WIDTHS: the first numbers of the same vectors. */
@@ -17,14 +17,20 @@ live.define("figures/scale", (use) => {
   }
 
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const median = (values) => mean([...values].sort((a, b) => a - b).slice(values.length / 2 - 1, values.length / 2 + 1)); // an even number
 
-  /** What the figure says of a width and a divisor: of one draw, and on average over all. */
+  /** What the figure says of a width and a divisor: of one draw, and of all: the mean of the largest weights, and the
+      median of the gradients that reach a product of query and key. A few draws have nearly all of its mean. */
   function measure(draws, shown, width, divisor) {
     const weights = draws.map((products) => softmax(products[width].map((score) => score / divisor)));
-    const kinds = { largest: (w) => Math.max(...w), entropy, trace };
-    const of = (list) => Object.fromEntries(Object.entries(kinds).map(([kind, f]) => [kind, mean(list.map(f))]));
+    const largest = weights.map((w) => Math.max(...w));
+    const gradient = weights.map((w) => trace(w) / divisor); // by the score, and from there through the division
     const spread = Math.sqrt(mean(draws.map((products) => dot(products[width], products[width]) / KEYS))) / divisor;
-    return { weights: weights[shown], here: of([weights[shown]]), average: of(weights), spread };
+    return {
+      weights: weights[shown], spread,
+      largest: mean(largest), gradient: median(gradient),
+      here: { largest: largest[shown], gradient: gradient[shown] },
+    }; // prettier-ignore
   }
 
   /** Which draw to begin with: the one whose largest weights, with nothing divided, are nearest to the means of all. */
@@ -66,15 +72,13 @@ live.define("figures/scale", (use) => {
         share: weight,
         cells: [fixed(draws[shown][width][j] / by, 1), fixed(weight)],
       }));
-      const both = (kind) => [fixed(found.average[kind]), fixed(found.here[kind])];
       const measured = [
-        { name: "largest weight", share: found.average.largest, cells: both("largest") },
-        { name: "entropy, of 3 bits", share: found.average.entropy / Math.log2(KEYS), cells: both("entropy") },
-        { name: `trace, of ${fixed(MOST)}`, share: found.average.trace / MOST, cells: both("trace") },
+        { name: "largest weight, mean", share: found.largest, cells: [fixed(found.largest), fixed(found.here.largest)] },
+        { name: "gradient to q · k, median", share: found.gradient / MOST, cells: [fixed(found.gradient, 4), fixed(found.here.gradient, 4)] },
       ];
       view.replaceChildren(
         bars(["key", null, "score", "weight"], rows, "query"),
-        bars(["measured", null, `mean of ${DRAWS}`, "here"], measured, "key"),
+        bars(["measured", null, `${DRAWS} draws`, "here"], measured, "key"),
       );
       const how = [
         "divided by nothing",
@@ -85,9 +89,9 @@ live.define("figures/scale", (use) => {
       const beside = divided === NOTHING ? ` (√${d} is ${fixed(Math.sqrt(d), 1)})` : "";
       const spread = fixed(found.spread, found.spread < 1 ? 2 : 1);
       say(
-        `Width ${d}, ${how}: scores have a standard deviation of ${spread}${beside}. On average over ` +
-          `${DRAWS} draws the largest of ${KEYS} weights is ${fixed(found.average.largest)}, and the trace of the gradient, ` +
-          `1 − Σ w², is ${fixed(found.average.trace)} of at most ${fixed(MOST)}.`,
+        `Width ${d}, ${how}: scores lie about ${spread} from zero${beside}. Of ${KEYS} weights the largest is ` +
+          `${fixed(found.largest)} on average. In half of ${DRAWS} draws, the gradient that reaches q · k is below ` +
+          `${fixed(found.gradient, 4)}.`,
       );
     }
 

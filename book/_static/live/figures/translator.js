@@ -6,12 +6,13 @@ live.define("figures/translator", (use) => {
 
   function start(figure) {
     const search = select(["beam of 4", "greedy"]);
+    const first = figure.querySelector("svg").dataset.answer; // of the sentence that stands in the form at the beginning
     const { result, run } = makeForm(figure, {
       label: "A sentence in Spanish",
       lang: "es",
       button: "Translate",
       fields: [labelled("Search", search)],
-      examples: ["Nunca he visto el mar.", "¿Dónde está la estación?", "Hace demasiado frío para nadar."],
+      examples: ["Nunca he visto el mar.", "¿Dónde está la estación?", "Hace demasiado frío para nadar.", "Esta carretera es terrible."],
       answer: async (text) => {
         const found = await live.ask(figure.dataset.checkpoint, "translate", { text, width: search.value === "0" ? 4 : 1 });
         return (say) => show(found, say);
@@ -23,7 +24,7 @@ live.define("figures/translator", (use) => {
     });
     search.addEventListener("change", run);
     // In the page before it is filled: what is put into it is read aloud.
-    const answer = element("p", { class: "live-answer", lang: "en", role: "status" });
+    const answer = element("p", { class: "live-answer", lang: "en", role: "status" }, first);
     result.before(answer);
     const view = makeView(result, ({ queries, keys, weights }, t) =>
       `Before it wrote ${named(queries, t)}, it looked most at ${inWords(weights[t], keys)}.`,
