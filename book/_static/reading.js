@@ -76,19 +76,6 @@ function returnFromContents() {
   });
 }
 
-/* The theme's buttons and contents are no part of what a page says: results of the search shall not quote them. */
-function quoteTheTextAlone() {
-  if (typeof Search === "undefined") return;
-  const textOf = Search.htmlToText;
-  Search.htmlToText = (html, anchor) => {
-    const page = new DOMParser().parseFromString(html, "text/html");
-    const around = ".bd-header-article, #jb-print-docs-body, .bd-sidebar-secondary, .prev-next-footer";
-    page.querySelectorAll(around).forEach((part) => part.remove());
-    return textOf(page.documentElement.outerHTML, anchor);
-  };
-}
-
-quoteTheTextAlone();
 document.addEventListener("DOMContentLoaded", () => {
   followContents();
   enlargeFigures();

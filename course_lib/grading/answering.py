@@ -7,21 +7,24 @@ that is all. Neither expected values nor the tests are here. `course_lib.grading
 import contextlib
 import functools
 import json
+import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import Stopped, contained
-from course_lib.grading.followed import Answered, Asked
-from course_lib.grading.frameworks import LEAF, loaded
+from course_lib.grading.followed import Asked, Kept
+from course_lib.grading.frameworks import loaded
 from course_lib.grading.tensors import FRAMEWORKS, Tensors
 from course_lib.grading.values import Budget, Malformed, read, write
 
 TEXT = 2_000  # letters of an error
-KEPT = 100  # calls whose derivatives may still be asked for, at most
 JOINS_S = 60  # for the examiner's socket to be joined to ours
 ERRORS = {
     kind.__name__: kind
@@ -83,14 +86,62 @@ def serve(namespace: dict, ask: Callable[[str], str]) -> None:
         said = answers.to(asked)
 
 
+def starved(process: int | str = "self") -> float:
+    """Seconds in which threads of a process were ready to run, and the machine had no processor for them.
+
+    0 of a process that has ended, and where the system does not say it: Linux does, but not in every container.
+    """
+    waited, folder = 0, f"/proc/{process}/task"
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(folder):
+            with contextlib.suppress(OSError):  # it has just ended
+                waited += int(Path(folder, thread, "schedstat").read_text().split()[1])
+    return waited / 1e9
+
+
+class _Clock:
+    """The time that the student's code has had.
+
+    It stands still while the examiner computes, and while the machine has no processor for this process. Works are
+    marked side by side: if one of them keeps the machine busy, another that needs a tenth of a second may get it in the
+    course of many, and that must cost it nothing. What sleeps or waits has no more time than what computes, as it would
+    have if the time of its processor were counted.
+    """
+
+    def __init__(self):
+        self._past, self._stands = 0.0, None
+
+    def now(self) -> float:
+        """Seconds."""
+        return self._goes() if self._stands is None else self._stands
+
+    @contextlib.contextmanager
+    def standing(self):
+        """A block in which no time goes by."""
+        self._stands = self._goes()
+        try:
+            yield
+        finally:
+            self._past, self._stands = self._past + self._goes() - self._stands, None
+
+    def delay_alarm(self, seconds: float) -> None:
+        """Within `contained`, whose alarm comes again and again: let none through before these seconds are over."""
+        if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+            return  # there is none
+        stop, end = signal.getsignal(signal.SIGALRM), self.now() + seconds
+        signal.signal(signal.SIGALRM, lambda number, frame: stop(number, frame) if self.now() >= end else None)
+
+    def _goes(self) -> float:
+        return time.monotonic() - starved() - self._past
+
+
 class _Answers:
     """Calls the notebook's functions. What it calls may call the examiner's, and these the notebook's again."""
 
     def __init__(self, namespace: dict, ask: Callable[[str], str]):
-        self.namespace, self.ask = namespace, ask
+        self.namespace, self.ask, self.clock = namespace, ask, _Clock()
         self.own: dict = {}  # the student's functions in whose place the examiner's stand now
-        self.kept: dict[int, tuple[Answered, list]] = {}  # those that are followed, by number; and `besides` of `Asked`
-        self.under_way: list[list] = []  # of the followed calls that run now: what their results depend on besides
+        self.kept = Kept()
 
     def to(self, asked: dict) -> dict:
         """What the examiner is told."""
@@ -124,7 +175,11 @@ class _Answers:
         if name not in self.namespace:
             return {"kind": "missing"}
         function = self.own.get(name, self.namespace[name])
-        with self._followed(asked) as answered:
+        owner = loaded(asked["framework"])
+        if owner:
+            FRAMEWORKS[owner.name].prepare(owner.module)  # as `Tensors` does
+        self.kept.forget(asked["first"])
+        with self.kept.call(owner, asked["keep"]) as answered:
             given = {key: self._read(form, answered and answered.takes) for key, form in asked["given"].items()}
             before = {key: self._written(value) for key, value in given.items()}
             by_place = [value for key, value in given.items() if key.isdigit()]
@@ -142,13 +197,10 @@ class _Answers:
 
     def _pulled(self, asked: dict) -> dict:
         """Derivatives of a call that was followed."""
-        if asked["pull"] not in self.kept:
-            return {"kind": "unwritten", "text": "its derivatives are not to be had any more"}
-        answered, besides = self.kept[asked["pull"]]
 
         def answer() -> dict:
-            found = answered.pulled(asked["place"], read(asked["cotangent"]), besides)
-            return {"kind": "returned", "derivatives": [write(each) for each in found[: len(answered.inputs)]]}
+            found = self.kept.pulled(asked["pull"], asked["place"], read(asked["cotangent"]))
+            return {"kind": "returned", "derivatives": [write(each) for each in found]}
 
         return self._said(asked["seconds"], answer)
 
@@ -157,6 +209,8 @@ class _Answers:
         try:
             # within another call that call's limit holds
             with contained(seconds) if seconds else contextlib.nullcontext():
+                if seconds:
+                    self.clock.delay_alarm(seconds)
                 return answer()
         except Exception as failure:
             error = failure.__context__ if isinstance(failure, CheckFailed) and failure.__context__ else failure
@@ -165,26 +219,6 @@ class _Answers:
             said = {"kind": "raised", "types": [kind.__name__ for kind in type(error).__mro__][:20]}
             said |= {"text": str(failure)[:TEXT], "stopped": isinstance(failure, Stopped)}
             return said | {"again": getattr(error, "examiners", None)}
-
-    @contextlib.contextmanager
-    def _followed(self, asked: dict):
-        """What keeps a call, where derivatives of it may be asked for; none of those before `asked["first"]` are."""
-        for number in [*[*self.kept][:-KEPT], *(each for each in self.kept if each < asked["first"])]:
-            self.kept.pop(number, None)
-        owner = loaded(asked["framework"])
-        if owner:
-            FRAMEWORKS[owner.name].prepare(owner.module)  # as `Tensors` does
-        if not owner or asked["keep"] is None:
-            yield None
-            return
-        with owner.recording() as tape:
-            token = Answered(tape).takes(owner.made(np.zeros((), np.float32), LEAF), LEAF)
-            self.under_way.append([token])
-            try:
-                yield (answered := Answered(tape))
-            finally:
-                self.under_way.pop()
-        self.kept[asked["keep"]] = answered, [token]
 
     def _read(self, form, follow: Callable | None = None):
         return read(form, Budget(made=self._theirs, follow=follow))
@@ -200,14 +234,12 @@ class _Answers:
         """A function of the examiner's: by its number, or by the name of an earlier part that has been marked."""
 
         def served_by_the_examiner(*given, **named):
-            asks = Asked(functools.partial(self._pull, numbers := []), self.under_way[-1] if self.under_way else ())
-            # in PyTorch a tensor says whether it is followed, in TensorFlow a call
-            follow = asks.gives if self.under_way or not loaded("tensorflow") else None
-            forms = {str(place): write(value, Budget(follow=follow)) for place, value in enumerate(given)}
-            forms |= {key: write(value, Budget(follow=follow)) for key, value in named.items()}
+            asks = Asked(functools.partial(self._pull, numbers := []), self.kept.besides)
+            arguments = {str(place): value for place, value in enumerate(given)} | named
+            forms = {key: write(value, Budget(follow=asks.gives)) for key, value in arguments.items()}
             answer = self._wanted({"which": which, "given": forms})
             numbers.append(answer["number"])
-            return self._read(answer["value"], asks.gets if follow else None)
+            return self._read(answer["value"], asks.gets)
 
         return served_by_the_examiner
 
@@ -219,7 +251,11 @@ class _Answers:
     def _wanted(self, wanted: dict) -> dict:
         """What the examiner answers, who may ask something in between."""
         said = {"kind": "wanted", **wanted}
-        while "given" in (answer := json.loads(self.ask(json.dumps(said)))) or "pull" in answer:
+        while True:
+            with self.clock.standing():
+                answer = json.loads(self.ask(json.dumps(said)))
+            if not ("given" in answer or "pull" in answer):
+                break
             said = self.to(answer)
         if "raised" in answer:
             error = ERRORS.get(answer["raised"], RuntimeError)(answer["text"])

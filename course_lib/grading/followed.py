@@ -2,18 +2,21 @@
 
 Each side keeps what it computed. `Asked` makes of an answer's tensors results of an operation on the arguments; where
 the framework asks for the derivatives of that operation, the other process is asked. `Answered` keeps what a call
-computed for that. Tensors have no names: both sides find them in the order in which `values` writes and reads them.
+computed for that, and `Kept` the calls of the student's side. Tensors have no names: both sides find them in the order
+in which `values` writes and reads them.
 """
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from course_lib.grading.frameworks import owner_of
+from course_lib.grading.frameworks import LEAF, TensorFlow, Torch, owner_of
 from course_lib.grading.values import Malformed
 
 Pull = Callable[[int, np.ndarray], list]
+MOST_KEPT = 100  # calls whose derivatives may still be asked for
 
 
 class Asked:
@@ -91,6 +94,55 @@ class Answered:
         owner = owner_of(output)
         check_like(cotangent, owner.numbers(output))
         return owner.pulled(self.tape, output, [*self.inputs, *besides], cotangent)
+
+
+class Kept:
+    """The calls that the other side has made of this one and may ask for derivatives of, by its numbers.
+
+    What such a call calls on the other side may depend on what is differentiated there, and nobody here can see it. So
+    in each call there is a tensor by which nobody asks for derivatives: on it, all that comes from there depends.
+    """
+
+    def __init__(self):
+        self._calls: dict[int, tuple[Answered, list]] = {}
+        self._under_way: list[list] = []  # of each call that runs now, the innermost last: that tensor
+
+    @property
+    def besides(self) -> list:
+        """For an `Asked`: what the results of a call that is made now depend on, beside its arguments."""
+        return self._under_way[-1] if self._under_way else []
+
+    def forget(self, first: int) -> None:
+        """Let go of the calls before this number, and of those that are too many."""
+        for number in [*[*self._calls][:-MOST_KEPT], *(each for each in self._calls if each < first)]:
+            self._calls.pop(number, None)
+
+    @contextlib.contextmanager
+    def call(self, owner: Torch | TensorFlow | None, number: int | None) -> Iterator[Answered | None]:
+        """A block in which a call is answered; it is kept if it has a number. `owner`: the notebook's framework."""
+        if not owner or number is None:
+            yield None
+            return
+        with owner.recording() as tape:
+            beside = Answered(tape).takes(owner.made(np.zeros((), np.float32), LEAF), LEAF)
+            self._under_way.append([beside])
+            try:
+                yield (answered := Answered(tape))
+            finally:
+                self._under_way.pop()
+        self._calls[number] = answered, [beside]
+
+    def pulled(self, number: int, place: int, cotangent) -> list[np.ndarray | None]:
+        """The derivatives of a number by what a call was given, by those by one of its results.
+
+        Raises
+        ------
+        Malformed : the call is not kept any more, or has no such result.
+        """
+        if number not in self._calls:
+            raise Malformed("its derivatives are not to be had any more")
+        answered, besides = self._calls[number]
+        return answered.pulled(place, cotangent, besides)[: len(answered.inputs)]
 
 
 def check_like(derivative, array: np.ndarray) -> None:

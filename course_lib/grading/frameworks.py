@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 # What a tensor is to its framework. Those of FOLLOWED are differentiated: LEAF is where that begins, RESULT was
-# computed from others. In TensorFlow it is not seen of a tensor; there it is that of all floats while a tape records.
+# computed from others. In TensorFlow it is not seen of a tensor; there all floats are results while we record.
 CONSTANT, LEAF, RESULT, VARIABLE = "constant", "leaf", "result", "variable"
 FOLLOWED = (LEAF, RESULT)
 
@@ -19,7 +19,7 @@ FOLLOWED = (LEAF, RESULT)
 class Torch:
     """PyTorch, whose tensors know themselves whether they are differentiated."""
 
-    name, needs_tape = "torch", False
+    name = "torch"
 
     @property
     def module(self):
@@ -34,8 +34,8 @@ class Torch:
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             return tensor.detach().cpu().numpy()
 
-    def mark(self, tensor, recording: bool) -> str:
-        """What it is of CONSTANT, LEAF and RESULT."""
+    def mark(self, tensor, followed: bool) -> str:
+        """What it is of CONSTANT, LEAF and RESULT, followed or not: nobody else would know."""
         if not (tensor.requires_grad and tensor.is_floating_point()):
             return CONSTANT
         return LEAF if tensor.is_leaf else RESULT
@@ -90,7 +90,10 @@ class Torch:
 class TensorFlow:
     """TensorFlow, where a tape differentiates."""
 
-    name, needs_tape = "tensorflow", True
+    name = "tensorflow"
+
+    def __init__(self):
+        self._tapes = 0  # of `recording`, that record now
 
     @property
     def module(self):
@@ -105,11 +108,11 @@ class TensorFlow:
         with contextlib.suppress(TypeError, ValueError, AttributeError, NotImplementedError):
             return np.asarray(tensor.numpy())
 
-    def mark(self, tensor, recording: bool) -> str:
+    def mark(self, tensor, followed: bool) -> str:
         """What it is of CONSTANT, RESULT and VARIABLE."""
         if isinstance(tensor, self.module.Variable):
             return VARIABLE
-        return RESULT if recording and tensor.dtype.is_floating else CONSTANT
+        return RESULT if followed and self._tapes and tensor.dtype.is_floating else CONSTANT
 
     def made(self, array: np.ndarray, mark: str):
         """A tensor of an array that nobody else writes to."""
@@ -119,9 +122,15 @@ class TensorFlow:
         """What a function gets in the place of a leaf."""
         return leaf
 
+    @contextlib.contextmanager
     def recording(self):
-        """A tape."""
-        return self.module.GradientTape(persistent=True)
+        """A block that a tape records."""
+        with self.module.GradientTape(persistent=True) as tape:
+            self._tapes += 1
+            try:
+                yield tape
+            finally:
+                self._tapes -= 1
 
     def watch(self, tape, tensor) -> None:
         """Let derivatives by a tensor be on a tape."""

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 import torch
 
-from course_lib.grading import answering, expect_kept
+from course_lib.grading import answering, expect_kept, followed
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.outside.tests import HiddenTests
 from course_lib.grading.values import Malformed, read, write
@@ -297,16 +297,16 @@ def test_derivatives_of_picked_rows_in_tensorflow():
 def test_calls_of_earlier_tests_are_forgotten(monkeypatch):
     sides, start = [], answering._Answers.__init__
     monkeypatch.setattr(answering._Answers, "__init__", lambda self, *given: sides.append(start(self, *given) or self))
-    monkeypatch.setattr(answering, "KEPT", 3)
+    monkeypatch.setattr(followed, "MOST_KEPT", 3)
     examinee = examinee_of("def f(x):\n    return 2 * x")
     x = torch.ones(1, requires_grad=True)
     first, *_ = [examinee.call("f", (x,), {}, {}) for _ in range(6)]
-    assert len(sides[0].kept) == 4
+    assert len(sides[0].kept._calls) == 4
     with pytest.raises(CheckFailed, match="not to be had"):
         first.backward()
     examinee.derivatives.forget()
     examinee.call("f", (x.detach(),), {}, {})
-    assert sides[0].kept == {}
+    assert sides[0].kept._calls == {}
 
 
 def test_calls_are_forgotten_with_their_test():
@@ -395,10 +395,42 @@ def test_derivatives_of_ours_that_are_not_to_be_had(wanted):
 def test_a_tensor_of_another_framework_is_no_result():
     examinee = examinee_of("import tensorflow as tf\ndef f(x):\n    return tf.Variable([1.0])")
     assert isinstance(examinee.call("f", (torch.ones(1),), {}, {}), tf.Variable)
-    code = "import tensorflow as tf\ndef f(x):\n    return tf.constant([1.0])\n"
-    examinee = examinee_of(code + "def g(x):\n    return torch.abs(x)\ndef h(x):\n    return torch.exp(x)")
-    with pytest.raises(CheckFailed, match="another framework"):
-        examinee.call("f", (torch.ones(1, requires_grad=True),), {}, {})
+    code = "import torch\ndef f(x):\n    return torch.ones(1, requires_grad=True)"
+    examinee, x = examinee_of(code, "tensorflow"), tf.constant([1.0])
+    with examinee.derivatives.of([x]), pytest.raises(CheckFailed, match="another framework"):
+        examinee.call("f", (x,), {}, {})
+
+
+# A student's own derivative, through a function of the tests, outside of any call that is followed
+OWN = """
+def f(step):
+    x = torch.tensor([3.0], requires_grad=True)
+    step(x, k=K).sum().backward()
+    return x.grad
+"""
+
+
+@pytest.mark.parametrize("k", ["2", "tf.constant(2.0)", "tf.Variable(2.0)"])
+def test_each_tensor_says_whether_it_is_followed_whatever_else_is_imported(k):
+    examinee = examinee_of("import tensorflow as tf\n" + OWN.replace("K", k))
+    assert examinee.call("f", (lambda x, k: x * x * float(k),), {}, {}).tolist() == [12]
+
+
+def test_a_tensor_of_tensorflow_says_so_while_it_is_recorded():
+    code = "def f(step, x):\n    return step(x)"
+    examinee, x = examinee_of(code, "tensorflow"), tf.constant([3.0])
+    marks = []
+
+    def step(x):
+        marks.append(json.loads(examinee.sent[-1])["given"]["1"][2])
+        return x * x
+
+    assert examinee.call("f", (step, x), {}, {}).numpy() == [9]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with examinee.derivatives.of([x]):
+            found = examinee.call("f", (step, x), {}, {})
+    assert tape.gradient(found, x).numpy().tolist() == [6] and marks == ["constant", "result"]
 
 
 def test_ours_are_not_made_to_compute_with_a_tensor_without_numbers_for_ever():

@@ -1,6 +1,7 @@
 """Running a notebook to its end, and work in a process of its own: without a course."""
 
 import os
+import signal
 import time
 from types import SimpleNamespace
 
@@ -104,8 +105,13 @@ def test_work_apart_returns_raises_and_ends():
     assert apart(600, double, 4) == 8
     with pytest.raises(TypeError):
         apart(600, double, None)
-    with pytest.raises(Unfinished, match="was killed"):
+    with pytest.raises(Unfinished, match="its process ended with exit status 1, and without a result"):
         apart(600, os._exit, 1)
+    if hasattr(signal, "SIGKILL"):
+        with pytest.raises(Unfinished, match="its process was ended by SIGKILL; it may have asked for too much memory"):
+            apart(600, signal.raise_signal, signal.SIGKILL)
+        with pytest.raises(Unfinished, match="its process was ended by SIGTERM$"):
+            apart(600, signal.raise_signal, signal.SIGTERM)
     with pytest.raises(Unfinished, match="more than 0.2 seconds"):
         apart(0.2, time.sleep, 20)
 

@@ -4,12 +4,14 @@ import os
 import shutil
 
 import nbformat
+import psutil
 import pytest
 
 from course_lib.grading.marking.__main__ import main
+from course_lib.grading.marking.gradings import Gradings
 from course_lib.grading.sandbox import warm
 from tests.support.course import ASSIGNMENT, filled_in, generated_course, grade_id, maximum, reference_answers
-from tests.support.sandbox import NEEDS_SANDBOX
+from tests.support.sandbox import NEEDS_SANDBOX, wait_for
 
 pytestmark = NEEDS_SANDBOX
 LAST = "multi-head-attention"
@@ -136,9 +138,22 @@ def two(tmp_path, monkeypatch):
         course.submit(student, work)
     monkeypatch.setattr(warm, "_parents", {})
     yield course
-    for parent in warm._parents.values():
-        if isinstance(parent, warm.Parent):
-            parent.end()
+    warm.end_parents()
+
+
+@pytest.fixture
+def makers(tmp_path, monkeypatch):
+    """A file in which the number of every process stands that has started to import what kernels are forked from."""
+    starts, makers = warm.Parent.__init__, tmp_path / "makers"
+    makers.touch()
+
+    def noted(self, kind):
+        with makers.open("a") as file:  # a forked process writes here, too
+            file.write(f"{os.getpid()}\n")
+        starts(self, kind)
+
+    monkeypatch.setattr(warm.Parent, "__init__", noted)
+    return makers
 
 
 def configured(course, line):
@@ -151,15 +166,7 @@ def first_shown(course, student):
     return nbformat.read(path, as_version=4).cells[0].outputs[0].text.splitlines()
 
 
-def test_all_kernels_of_a_batch_can_start_from_one_that_has_imported(two, tmp_path, monkeypatch, capsys):
-    starts, makers = warm.Parent.__init__, tmp_path / "makers"
-
-    def noted(self, kind):
-        with makers.open("a") as file:  # a forked process writes here, too
-            file.write(f"{os.getpid()}\n")
-        starts(self, kind)
-
-    monkeypatch.setattr(warm.Parent, "__init__", noted)
+def test_all_kernels_of_a_batch_can_start_from_one_that_has_imported_and_ends_with_it(two, makers, capsys):
     assert main([ASSIGNMENT, "--course", str(two.root), "--jobs", "2"]) == 0
     assert "started cold" not in capsys.readouterr().out
     assert makers.read_text() == f"{os.getpid()}\n"
@@ -167,6 +174,22 @@ def test_all_kernels_of_a_batch_can_start_from_one_that_has_imported(two, tmp_pa
         assert first_shown(two, student) == ["there True", student]
         scores = two.scores(student)
         assert {name: scores[name] for name in maximum(two.source)} == maximum(two.source)
+    assert not warm._parents
+
+
+def test_where_that_one_has_ended_another_takes_its_place_for_all_that_follow(two, makers, monkeypatch):
+    ends = Gradings._end
+
+    def ends_and_kills(self, *job):
+        ends(self, *job)
+        for parent in warm._parents.values():
+            for first in psutil.Process(parent.process.pid).children():
+                first.kill()
+            assert wait_for(lambda parent=parent: parent.is_gone)
+
+    monkeypatch.setattr(Gradings, "_end", ends_and_kills)
+    assert main([ASSIGNMENT, "--course", str(two.root), "--jobs", "1"]) == 0
+    assert makers.read_text() == f"{os.getpid()}\n" * 2
 
 
 def test_where_a_kernel_cannot_be_warm_it_starts_cold_and_that_is_said(two, capsys):
@@ -177,8 +200,7 @@ def test_where_a_kernel_cannot_be_warm_it_starts_cold_and_that_is_said(two, caps
     assert first_shown(two, "ben") == ["there False", "ben"]
 
 
-def test_a_batch_with_nothing_new_imports_nothing(two):
-    main([ASSIGNMENT, "--course", str(two.root)])
-    warm._parents.clear()
-    main([ASSIGNMENT, "--course", str(two.root)])
-    assert not warm._parents
+def test_a_batch_with_nothing_new_imports_nothing(two, makers):
+    for _ in range(2):
+        main([ASSIGNMENT, "--course", str(two.root)])
+    assert makers.read_text() == f"{os.getpid()}\n"

@@ -10,6 +10,7 @@ import sys
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -285,8 +286,41 @@ def test_a_worker_with_other_versions_is_unfit():
 
 
 def test_what_a_worker_cannot_read_is_its_answer():
-    marks, files = answers.checked(cluster.grade_parcel(b"no archive"), {}, {})
+    marks, files = answers.checked(cluster.grade_parcel(b"no archive"), {}, {}, None)
     assert marks == Marks({}, "on the worker: BadZipFile: File is not a zip file") and not files
+
+
+def test_what_a_worker_cannot_grade_has_its_reason(monkeypatch):
+    job = {"versions": cluster.VERSIONS, "seed": None, "limit_s": 60, "assignment": "hw", "student": "anna"}
+    parcel = answers.archive_of({cluster.JOB: json.dumps(job).encode()})
+    monkeypatch.setattr(cluster, "unfit", lambda versions: "")
+    marks, _ = answers.checked(cluster.grade_parcel(parcel), {}, {}, None)
+    why = "on the worker: its process ended with exit status 1, and without a result: KeyError: 'settings'"
+    assert marks == Marks({}, why)
+
+
+ENDS = {
+    "killed": ("os.kill(os.getpid(), signal.SIGKILL)", "was ended by SIGKILL; it may have asked for too much memory"),
+    "crashed": ("os.kill(os.getpid(), signal.SIGSEGV)", "was ended by SIGSEGV"),
+    "left": ("os._exit(3)", "ended with exit status 3, and without a result"),
+    "raised": ("raise ValueError('no luck')", "ended with exit status 1, and without a result: ValueError: no luck"),
+    "too long": ("time.sleep(600)", "took more than 3 seconds"),
+}
+
+
+@pytest.mark.parametrize(("end", "how"), ENDS.values(), ids=ENDS)
+@pytest.mark.skipif(sys.platform != "linux", reason="workers have the sandbox, which is Linux's")
+def test_how_a_process_of_a_workers_ended_is_known_and_none_that_it_forked_goes_on(end, how, tmp_path):
+    code = (
+        "import os, signal, time\nfrom pathlib import Path\n"
+        "child = os.fork()\nif not child: time.sleep(600)\n"
+        f"Path('child').write_text(str(child))\n{end}"
+    )
+    assert cluster._run([sys.executable, "-c", code], tmp_path, {**os.environ}, 3) == how
+    child, last = int((tmp_path / "child").read_text()), time.monotonic() + 60
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < last
+        time.sleep(0.1)
 
 
 WORKING = """
@@ -321,36 +355,48 @@ def test_what_a_worker_was_grading_when_it_died_ends_and_leaves_nothing(tmp_path
 
 
 GRADED = dict(zip(GRADE, (1.5, None, None, False), strict=True))
+TO_BE_READ = dict(zip(GRADE, (None, None, None, True), strict=True))
+NO_RESPONSE = dict(zip(COMMENT, ("No response.", None), strict=True))
 STANDS = {
     "timestamp": "2026-11-03T17:00:00", "extension": None,
     "notebooks": {"hw": {
-        "penalty": None, "grades": {"q": GRADED},
-        "comments": {"q": dict(zip(COMMENT, ("No response.", None), strict=True))},
+        "penalty": None, "grades": {"q": GRADED, "text": TO_BE_READ}, "comments": {"code": NO_RESPONSE},
     }},
 }  # fmt: skip
-POINTS = {"hw": {"q": 2.0}}
+ASKED = {"hw": answers.Asked({"q": 2.0, "text": 4.0}, by_hand={"text"}, commented={"code", "text"})}
+HANDED_IN = datetime(2026, 11, 3, 17)
 
 
 def test_an_answer_is_what_was_answered():
     archive = answers.answer(STANDS, "Stopped: x", {"hw.ipynb": b"{}", "data/a.csv": b"1"})
-    marks, files = answers.checked(archive, {}, POINTS)
+    marks, files = answers.checked(archive, {}, ASKED, HANDED_IN)
     assert marks == Marks(STANDS, "Stopped: x")
     assert {str(path): content for path, content in files.items()} == {"hw.ipynb": b"{}", "data/a.csv": b"1"}
     by_hand = copy.deepcopy(STANDS)
     by_hand["notebooks"]["hw"]["grades"]["q"]["manual_score"] = 2.0
-    assert answers.checked(answers.answer(by_hand, ""), by_hand, POINTS)[0] == Marks(by_hand, "")
+    for when in (HANDED_IN, None):  # where nobody knows it, it is that of the work before
+        assert answers.checked(answers.answer(by_hand, ""), by_hand, ASKED, when)[0] == Marks(by_hand, "")
+    why = answers.answer({}, "nbgrader: no kernel")
+    assert answers.checked(why, by_hand, ASKED, HANDED_IN)[0] == Marks({}, "nbgrader: no kernel")
 
 
 @pytest.mark.parametrize(("path", "value", "why"), [
     (("timestamp",), "2026-11-03T17:00:00+01:00", "the time"),
-    (("timestamp",), "yesterday", "ValueError"),
+    (("timestamp",), "yesterday", "the time"),
+    (("timestamp",), "2199-11-03T17:00:00", "the time"),
+    (("timestamp",), None, "the time"),
     (("extension",), 3600.0, "the extension"),
     (("more",), 1, "the parts of a submission"),
     (("notebooks", "other"), {}, "the notebooks"),
+    (("notebooks",), {}, "the notebooks"),
     (("notebooks", "hw", "penalty"), "1", "the penalty"),
     (("notebooks", "hw", "penalty"), float("nan"), "the penalty"),
+    (("notebooks", "hw", "penalty"), -1.0, "the penalty"),
     (("notebooks", "hw", "more"), 1, "the parts of a notebook"),
     (("notebooks", "hw", "grades", "other"), GRADED, "the questions"),
+    (("notebooks", "hw", "grades"), {"q": GRADED}, "the questions"),
+    (("notebooks", "hw", "grades"), {}, "the questions"),
+    (("notebooks", "hw", "grades", "q", "auto_score"), None, "the points of q"),
     (("notebooks", "hw", "grades", "q", "auto_score"), 2.5, "the points of q"),
     (("notebooks", "hw", "grades", "q", "auto_score"), -1, "the points of q"),
     (("notebooks", "hw", "grades", "q", "auto_score"), float("nan"), "the points of q"),
@@ -360,10 +406,11 @@ def test_an_answer_is_what_was_answered():
     (("notebooks", "hw", "grades", "q", "extra_credit"), 2.0, "the hand mark of q"),
     (("notebooks", "hw", "grades", "q", "needs_manual_grade"), 0, "the grade of q"),
     (("notebooks", "hw", "grades", "q", "cell_id"), "x", "the grade of q"),
-    (("notebooks", "hw", "comments", "q", "auto_comment"), "x" * 10_001, "the comment on q"),
-    (("notebooks", "hw", "comments", "q", "auto_comment"), 1, "the comment on q"),
-    (("notebooks", "hw", "comments", "q", "manual_comment"), "well done", "the hand comment on q"),
-    (("notebooks", "hw", "comments", "q", "id"), "x", "the comment on q"),
+    (("notebooks", "hw", "comments", "code", "auto_comment"), "x" * 10_001, "the comment on code"),
+    (("notebooks", "hw", "comments", "code", "auto_comment"), 1, "the comment on code"),
+    (("notebooks", "hw", "comments", "code", "manual_comment"), "well done", "the hand comment on code"),
+    (("notebooks", "hw", "comments", "code", "id"), "x", "the comment on code"),
+    (("notebooks", "hw", "comments", "other"), NO_RESPONSE, "the cells with a comment"),
 ])  # fmt: skip
 def test_marks_that_nobody_can_have_are_refused(path, value, why):
     made = copy.deepcopy(STANDS)
@@ -372,14 +419,20 @@ def test_marks_that_nobody_can_have_are_refused(path, value, why):
         place = place[name]
     place[path[-1]] = value
     with pytest.raises(Unfinished, match=f"the worker's answer cannot be used: .*{why}"):
-        answers.checked(answers.answer(made, ""), {}, POINTS)
+        answers.checked(answers.answer(made, ""), {}, ASKED, HANDED_IN)
+
+
+@pytest.mark.parametrize(("stands", "why"), [({}, ""), (STANDS, "nbgrader: no kernel"), ({}, "Stopped: x")])
+def test_an_answer_has_marks_or_a_reason_why_not(stands, why):
+    with pytest.raises(Unfinished, match="that there are marks and a reason why not, or neither"):
+        answers.checked(answers.answer(stands, why), {}, ASKED, HANDED_IN)
 
 
 @pytest.mark.parametrize("name", ["../up", "executed/../../up", "/etc/passwd", "executed", "executed/c:x", "other/x"])
 def test_a_file_that_leads_elsewhere_is_refused(name):
-    archive = answers.archive_of({"marks.json": b'{"stands": {}, "why": ""}', name: b""})
+    archive = answers.archive_of({"marks.json": b'{"stands": {}, "why": "x"}', name: b""})
     with pytest.raises(Unfinished, match="has no place"):
-        answers.checked(archive, {}, POINTS)
+        answers.checked(archive, {}, ASKED, HANDED_IN)
 
 
 @pytest.mark.parametrize("archive", [
@@ -390,10 +443,10 @@ def test_a_file_that_leads_elsewhere_is_refused(name):
 ], ids=["empty", "json", "nothing", "deep", "no reason", "other kinds", "many"])  # fmt: skip
 def test_what_is_no_answer_is_refused(archive):
     with pytest.raises(Unfinished, match="the worker's answer cannot be used"):
-        answers.checked(archive, {}, POINTS)
+        answers.checked(archive, {}, ASKED, HANDED_IN)
 
 
 def test_an_answer_that_unpacks_to_too_much_is_refused(monkeypatch):
     monkeypatch.setattr(answers, "ROOM", 1000)
     with pytest.raises(Unfinished, match="it has more than"):
-        answers.checked(answers.answer({}, "", {"hw.ipynb": bytes(2000)}), {}, POINTS)
+        answers.checked(answers.answer({}, "x", {"hw.ipynb": bytes(2000)}), {}, ASKED, HANDED_IN)

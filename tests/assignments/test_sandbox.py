@@ -1,8 +1,14 @@
 """The sandbox of a kernel: what it sees, what it may use, how it ends, and what is said where there is none."""
 
+import asyncio
+import contextlib
 import json
 import os
+import signal
+import socket
+import stat
 import struct
+import subprocess
 import sys
 import xmlrpc
 
@@ -12,10 +18,11 @@ from jupyter_client.kernelspec import KernelSpecManager
 from traitlets import TraitError
 
 from course_lib.grading.outside import execute
-from course_lib.grading.sandbox import calls, view, watch
+from course_lib.grading.sandbox import __main__ as command
+from course_lib.grading.sandbox import calls, view, warm, watch
 from course_lib.grading.sandbox.__main__ import main
 from course_lib.grading.sandbox.calls import filter_of
-from course_lib.grading.sandbox.provisioner import NAME, sandboxed
+from course_lib.grading.sandbox.provisioner import NAME, SandboxProvisioner, sandboxed
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
 from tests.support.sandbox import NEEDS_SANDBOX, SETTINGS, kernel, said, wait_for
 
@@ -64,6 +71,22 @@ for place in places:
 [len(found) > 100, written]
 """
     assert said(inside, code) == [True, []]
+
+
+def test_what_root_alone_may_read_of_the_system_nobody_reads(inside):
+    closed = [
+        entry.path for entry in os.scandir("/proc") if stat.S_ISREG(mode := entry.stat().st_mode) and not mode & 0o004
+    ]  # fmt: skip
+    code = f"""
+found = []
+for path in {closed}:
+    try:
+        found += [path] if open(path, "rb", buffering=0).read(1) else []
+    except OSError:
+        pass
+found
+"""
+    assert len(closed) >= 3 and said(inside, code) == []
 
 
 def test_of_the_machine_it_sees_the_system_and_python_alone(inside, tmp_path):
@@ -233,15 +256,27 @@ calls = {
     "process_vm_writev": lambda: libc.process_vm_writev(1, None, 0, None, 0, 0),
     "kcmp": lambda: libc.syscall(312 if intel else 272, 1, 2, 0, 0, 0),
     "io_uring_setup": lambda: libc.syscall(425, 1, ctypes.create_string_buffer(120)),
+    "inotify_init": lambda: libc.inotify_init(),
+    "inotify_init1": lambda: libc.inotify_init1(0),
+    "fanotify_init": lambda: libc.fanotify_init(0x200, 0),
+    "landlock_create_ruleset": lambda: libc.syscall(444, None, ctypes.c_size_t(0), 1),
+    "bpf": lambda: libc.syscall(321 if intel else 280, 0, None, 0),
+    "vmsplice": lambda: libc.vmsplice(os.pipe()[1], None, 0, 0),
+    "symlink": lambda: libc.symlink(b"/", b"/tmp/link"),
+    "symlinkat": lambda: libc.symlinkat(b"/", -100, b"/tmp/link"),
     "a socket of another kind": lambda: libc.socket(40, 1, 0),
+    "a larger buffer to send": lambda: libc.setsockopt(libc.socket(1, 1, 0), 1, 7, ctypes.byref(large), 4),
+    "a larger buffer to receive": lambda: libc.setsockopt(libc.socket(1, 1, 0), 1, 8, ctypes.byref(large), 4),
 }
+large = ctypes.c_int(2**22)
 for name, call in calls.items():
     if [call(), errno.errorcode.get(ctypes.get_errno())] != [-1, "ENOSYS"]:
         found.append(name)
 kinds = [libc.socket(kind, 1, 0) >= 0 for kind in (1, 2)]
-[len(calls), found, kinds]
+others = libc.setsockopt(libc.socket(2, 1, 0), 1, 2, ctypes.byref(large), 4)
+[len(calls), found, kinds, others]
 """
-    assert said(inside, code) == [12, [], [True, True]]
+    assert said(inside, code) == [22, [], [True, True], 0]
 
 
 def test_the_filter_is_a_program_whose_jumps_stay_inside_and_other_machines_have_none():
@@ -254,7 +289,7 @@ def test_the_filter_is_a_program_whose_jumps_stay_inside_and_other_machines_have
         tests = [(at + 1, *step[1:3]) for at, step in enumerate(steps) if step[0] == 0x15]
         ends = [(steps[after + yes], steps[after + no]) for after, yes, no in tests]
         assert ends[0][1] == refuse  # another architecture's call
-        assert sum(yes == refuse for yes, _ in ends) == len(calls.CALLS)
+        assert sum(yes == refuse for yes, _ in ends) == len(calls.CALLS) + len(calls.SIZES)
         assert [yes == allow for yes, _ in ends[-4:]] == [True] * 4 and ends[-1][1] == refuse and ends[-5][1] == allow
 
 
@@ -276,6 +311,35 @@ TOO_MUCH = {
         "GiB of memory",
     ),
     "files": ("for n in range(10**9):\n    open(f'/tmp/{n}', 'w').close()", {}, "files"),
+    "files beside its sockets": ("for n in range(10**9):\n    open(f'/run/kernel/{n}', 'w').close()", {}, "files"),
+    "page tables": (
+        "import mmap, time\nwide = mmap.mmap(-1, 2**39, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)\n"
+        "for page in range(2**18):\n    wide[page * 2**21]\ntime.sleep(600)",
+        {},
+        "GiB of memory",
+    ),
+    "sockets": (
+        "import os, socket, time\nall(os.fork() for _ in range(3))\n"
+        "kept = [one for _ in range(400) for one in socket.socketpair()]\nfor one in kept:\n"
+        "    one.setblocking(False)\n    while not time.sleep(0):\n        try:\n            one.send(bytes(2**16))\n"
+        "        except BlockingIOError:\n            break\ntime.sleep(600)",
+        {},
+        "GiB of memory",
+    ),
+    "sockets of TCP": (
+        "import socket, time\nlistening = socket.create_server(('127.0.0.1', 0), backlog=200)\nkept = []\n"
+        "for _ in range(150):\n    kept += [socket.create_connection(listening.getsockname()), listening.accept()[0]]\n"
+        "while True:\n    for one in kept:\n        one.setblocking(False)\n        try:\n"
+        "            one.send(bytes(2**20))\n        except BlockingIOError:\n            time.sleep(0.001)",
+        {},
+        "GiB of memory",
+    ),
+    "mappings": (
+        "import mmap, os, time\nall(os.fork() for _ in range(3))\nhow = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS\n"
+        "kept = [mmap.mmap(-1, 4096, how, 1 + 2 * (n % 2)) for n in range(40_000)]\ntime.sleep(600)",
+        {},
+        "mappings of memory",
+    ),
     "memory beside a name": (
         "import mmap, time\nfile = open('/tmp/a\\x0cb', 'w+b')\nfile.write(b'x')\nfile.flush()\n"
         "kept = mmap.mmap(file.fileno(), 1)\ntime.sleep(2)\n" + HOLDING.format(processes=9, numbers=2**23),
@@ -298,6 +362,109 @@ def test_whoever_takes_too_much_is_ended_with_a_reason(start, tmp_path, code, se
         client.execute(code)
         assert wait_for(lambda: manager.provisioner.ended, 60) and why in manager.provisioner.ended
         assert wait_for(lambda: not manager.is_alive())
+
+
+def test_where_the_machine_has_no_more_memory_the_system_ends_it_and_not_who_grades(start, tmp_path):
+    with kernel(tmp_path, **start) as (manager, client):
+        code = """
+import os
+told, tell = os.pipe()
+if os.fork() == 0:
+    try:
+        open("/proc/self/oom_score_adj", "w").write("0")
+    except OSError:
+        pass
+    os.write(tell, open("/proc/self/oom_score_adj", "rb").read())
+    os._exit(0)
+os.read(told, 10).decode()
+"""
+        assert said(client, code) == "1000\n"
+        assert open("/proc/self/oom_score_adj").read() != "1000\n"
+
+
+# The way of a kernel's messages, past what sends them one by one
+ENDLESS = """
+import time, zmq
+sends = get_ipython().kernel.iopub_thread.socket
+part = 0
+while True:
+    part += 1  # a new one now and then: the first is lost where the client has not said yet that it wants any
+    sends.send(bytes(2**22), zmq.SNDMORE if part % 100 else 0)
+    time.sleep(0.02)
+"""
+
+
+def test_a_message_without_an_end_does_not_fill_the_memory_of_who_grades(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(watch, "SENT", 2**27)
+    grader = psutil.Process()
+    before = grader.memory_info().rss
+    with kernel(tmp_path, memory=2**31, **start) as (manager, client):
+        client.execute(ENDLESS)
+        assert wait_for(lambda: manager.provisioner.ended, 60)
+        assert "the grader's memory grew by more than 0.12 GiB" in manager.provisioner.ended
+        assert grader.memory_info().rss - before < 2**29
+
+
+def test_who_connects_is_not_led_to_a_socket_elsewhere(start, tmp_path):
+    (tmp_path / "handed-in").mkdir()
+    with socket.socket(socket.AF_UNIX) as elsewhere, kernel(tmp_path / "handed-in", **start) as (manager, client):
+        elsewhere.bind(str(tmp_path / "elsewhere"))
+        elsewhere.listen()
+        code = f"""
+import os
+try:
+    os.symlink({str(tmp_path / "elsewhere")!r}, "/run/kernel/s-99")
+except OSError:
+    pass
+os.listdir("/run/kernel")
+"""
+        assert len(said(client, code)) >= 5
+        with socket.socket(socket.AF_UNIX) as connects, pytest.raises(OSError):
+            connects.connect(f"{manager.ip}-99")
+
+
+def test_what_a_kernel_starts_stands_behind_all_others_and_the_kernel_does_not(inside):
+    code = """
+import os, subprocess, time
+other = subprocess.Popen(["sleep", "60"], start_new_session=True)
+deadline = time.monotonic() + 30
+while os.getpriority(os.PRIO_PROCESS, other.pid) < 19 and time.monotonic() < deadline:
+    time.sleep(0.1)
+found = os.getpriority(os.PRIO_PROCESS, other.pid), os.getpriority(os.PRIO_PROCESS, 0)
+other.kill()
+[*found, other.wait() < 0]
+"""
+    behind, kernels, _ = said(inside, code)
+    assert behind == 19 and kernels == os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def test_a_start_that_fails_late_leaves_no_process(tmp_path, monkeypatch):
+    begun = []
+
+    async def fails(self, first, around):
+        begun.append(psutil.Process(first))
+        raise RuntimeError("no kernel was found")
+
+    monkeypatch.setattr(SandboxProvisioner, "_kernel", fails)
+    with pytest.raises(RuntimeError, match="no kernel was found"), kernel(tmp_path):
+        pass
+    assert wait_for(lambda: not begun[0].is_running() or begun[0].status() == psutil.STATUS_ZOMBIE)
+
+
+def test_an_interrupt_does_not_reach_a_process_that_has_got_its_number(start, tmp_path):
+    with kernel(tmp_path, **start) as (manager, _), subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            manager.provisioner.process.kill()
+            assert wait_for(lambda: not manager.is_alive())
+            manager.provisioner.kernel_pid = other.pid  # as the system might number it
+            asyncio.run(manager.provisioner.send_signal(signal.SIGINT))
+            assert manager.provisioner._known() is None
+            assert open(f"/proc/{other.pid}/oom_score_adj").read() == open("/proc/self/oom_score_adj").read()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                other.wait(1)
+            assert other.poll() is None
+        finally:
+            other.kill()
 
 
 def test_one_process_gets_no_more_memory_than_all_may_have(start, tmp_path):
@@ -377,3 +544,27 @@ def test_the_command_says_whether_it_works_and_installs_a_kernel(tmp_path, capsy
     assert installed["metadata"]["kernel_provisioner"] == config and "works here" in capsys.readouterr().out
     monkeypatch.setattr(view, "_tried", lambda: "There is none.")
     assert main([]) == 1 and capsys.readouterr().err == "There is none.\n"
+    assert main(["--packages", "no-such-package"]) == 1
+
+
+def test_the_command_starts_a_kernel_and_says_what_is_weaker_here(capsys, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert main([]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert "A kernel started in it and computed" in first
+    assert others == ["Kernels can start warm, too (c.ExecuteOutside.warm)."] and not warm._parents
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(command, "filter_of", lambda: b"")
+    monkeypatch.setattr(command.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(warm, "ISOLATED", tuple(part for part in warm.ISOLATED if part != "CAP_SYS_ADMIN"))
+    assert main([]) == 0
+    _, cold, unknown, root = capsys.readouterr().out.splitlines()
+    assert cold.startswith("Kernels cannot start warm, and c.ExecuteOutside.warm has no effect: ")
+    assert unknown.startswith("For riscv64, the sandbox does not know the numbers of the system's calls")
+    assert root.startswith("You are root. Grade as another user")
+
+
+def test_the_command_says_where_no_kernel_works_in_a_sandbox_that_does(capsys, monkeypatch):
+    monkeypatch.setattr(command, "LIMITS", command.LIMITS | {"memory": 2**25})
+    assert main([]) == 1
+    assert capsys.readouterr().err.startswith("bubblewrap works here, and no kernel does in it: ")

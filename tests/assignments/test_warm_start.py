@@ -5,11 +5,13 @@ What a sandbox holds, whichever way its kernel starts, stands in test_sandbox.py
 
 import asyncio
 import contextlib
+import errno
 import importlib.util
 import json
 import logging
 import os
 import signal
+import socket
 import time
 
 import psutil
@@ -19,6 +21,7 @@ from jupyter_client.manager import KernelManager
 from course_lib.grading.marking.alone import Apart
 from course_lib.grading.outside.execute import SandboxedSpecs
 from course_lib.grading.sandbox import provisioner, view, warm
+from course_lib.grading.sandbox.parent import serve
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner
 from tests.support.sandbox import NEEDS_SANDBOX, SETTINGS, kernel, said, wait_for
 
@@ -58,8 +61,7 @@ def alone(monkeypatch):
     monkeypatch.setattr(warm, "_parents", {})
     provisioner._say_once.cache_clear()
     yield
-    for parent in parents():
-        parent.end()
+    warm.end_parents()
 
 
 # What is there, and what is not
@@ -160,6 +162,17 @@ open("new", "w").close()
     with kernel(tmp_path, **NUMPY) as (_, client):
         assert said(client, code) == ["1,2", "3", ["folder", "mine.txt", "new"], []]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "hw.ipynb", "mine.txt"]
+
+
+def test_a_file_that_has_two_names_is_there_by_both(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "data.csv").write_text("1,2")
+    for name in ("same.csv", "folder/same.csv"):
+        (tmp_path / name).hardlink_to(tmp_path / "data.csv")
+    code = "[open(name).read() for name in ('data.csv', 'same.csv', 'folder/same.csv')]"
+    for start in ({}, NUMPY):
+        with kernel(tmp_path, **start) as (_, client):
+            assert said(client, code) == ["1,2"] * 3
 
 
 def test_what_it_may_not_import_it_cannot(tmp_path):
@@ -403,7 +416,90 @@ def test_a_parent_and_its_kernels_end_with_the_process_that_started_it(alone, tm
         assert ended
 
 
+@pytest.fixture
+def endless(alone, tmp_path, monkeypatch):
+    """What a parent has in common with its kernels, with a module whose import never ends."""
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "endless.py").write_text("import time\nwhile True:\n    time.sleep(1)\n")
+    monkeypatch.setattr(view, "SYSTEM", (*view.SYSTEM, str(tmp_path / "library")))
+    path = f"{view.import_path()}:{tmp_path / 'library'}"
+    return warm.Kind(("endless",), ("numpy",), (), ("--setenv", "PYTHONPATH", path))
+
+
+def imports(kind, pipe=None):
+    """A parent and its processes, one of which imports. With a pipe: say their numbers there, and wait."""
+    parent = warm.Parent(kind)
+    # bubblewrap's own two, the one that imports, and the one that waits for the grader's end
+    assert wait_for(lambda: len(insides(parent)) == 3)
+    family = [psutil.Process(parent.process.pid), *insides(parent)]
+    time.sleep(1)
+    if pipe is not None:
+        os.write(pipe, json.dumps([each.pid for each in family]).encode())
+        time.sleep(600)
+    return parent, family
+
+
+def test_a_parent_whose_import_never_ends_can_be_ended(endless):
+    parent, family = imports(endless)
+    parent.end()
+    assert parent.process.returncode is not None and wait_for(lambda: not any(each.is_running() for each in family))
+
+
+def test_a_parent_whose_import_never_ends_ends_with_the_process_that_started_it(endless):
+    ours, theirs = os.pipe()
+    grader = Apart(120, imports, endless, theirs)
+    family = [psutil.Process(pid) for pid in json.loads(os.read(ours, 1000))]
+    os.kill(grader._process.pid, signal.SIGKILL)
+    ended = wait_for(lambda: not any(each.is_running() for each in family))
+    for each in family:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+    grader.stop()
+    os.close(ours)
+    os.close(theirs)
+    assert ended
+
+
+def test_a_parent_is_ended_with_the_kernels_that_were_forked_from_it(alone, tmp_path):
+    with kernel(tmp_path, **NUMPY) as (manager, _):
+        family = [each for parent in parents() for each in insides(parent)]
+        warm.end_parents()
+        assert wait_for(lambda: not any(each.is_running() for each in family)) and len(family) == 4
+        assert wait_for(lambda: not manager.is_alive()) and warm._parents == {}
+
+
 # Where it does not work
+
+
+class Ended(BaseException):
+    """In the place of the end of this process."""
+
+
+def test_a_kernel_that_cannot_be_forked_just_now_does_not_cost_the_parent(monkeypatch):
+    def fails():
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    def ends(status):
+        raise Ended
+
+    monkeypatch.setattr(os, "fork", fails)
+    monkeypatch.setattr(os, "_exit", ends)
+    monkeypatch.setattr(os, "listdir", lambda place: ["1"])
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channels = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(3)]
+    channels[0][0].close()  # who has given up meanwhile
+    with open(os.devnull) as nothing:
+        for _, channel in channels:
+            socket.send_fds(ours, [b"fork"], [channel.fileno(), *[nothing.fileno()] * 3])
+    ours.shutdown(socket.SHUT_WR)
+    grader = os.pidfd_open(os.getpid())
+    with pytest.raises(Ended):
+        serve(theirs, grader)
+    said = [channel.recv(200).decode() for channel, _ in channels[1:]]
+    assert said == ["no process could be forked: Resource temporarily unavailable"] * 2
+    os.close(grader)
+    for each in (ours, theirs, *sum(channels, ())):
+        each.close()
 
 
 def cold_reason(folder, caplog, **settings):

@@ -48,9 +48,9 @@ def grid(figure):
 def test_the_masks_show_what_their_drawing_shows(visit):
     figure = visit.figure("masks")
     for left, tokens in enumerate(draw_plain.MASKED):
-        figure.get_by_text(("right", "left")[left], exact=True).click()
+        figure.locator(".live-form").get_by_text(("right", "left")[left], exact=True).click()
         for kind in ("padding", "causal", "both"):
-            figure.get_by_text(kind, exact=True).click()
+            figure.locator(".live-form").get_by_text(kind, exact=True).click()
             mask, weights = draw_plain.masked(tokens, kind)
             told = [[float(f"{w:.2f}") if may else None for w, may in zip(*r, strict=True)]
                     for r in zip(weights, mask, strict=True)]  # fmt: skip
@@ -63,9 +63,9 @@ def test_the_masks_show_what_their_drawing_shows(visit):
 def test_the_lectures_question_about_padding_has_its_answer(visit):
     figure, found = visit.figure("masks"), {}
     for side in ("right", "left"):
-        figure.get_by_text(side, exact=True).click()
+        figure.locator(".live-form").get_by_text(side, exact=True).click()
         for kind in ("none", "causal", "both"):
-            figure.get_by_text(kind, exact=True).click()
+            figure.locator(".live-form").get_by_text(kind, exact=True).click()
             found[side, kind] = grid(figure), visit.said("masks")
     differ = {
         side: [t for t in range(5) if found[side, "causal"][0][t] != found[side, "both"][0][t]]
@@ -82,7 +82,7 @@ def test_a_reader_types_a_batch_of_their_own(visit):
     figure = visit.figure("masks")
     figure.get_by_label("The second sentence").fill("  one two three four five six ")
     assert "36 of 36 pairs are open." in visit.said("masks"), "longest of all: it has no padding"
-    figure.get_by_text("first sentence", exact=True).click()
+    figure.locator(".live-form").get_by_text("first sentence", exact=True).click()
     heads = figure.locator("thead th").all_inner_texts()
     assert heads == ["she", "sees", "a", "white", "dog", "[PAD]"]
     assert "to padding" in visit.said("masks")

@@ -25,6 +25,9 @@ class InThisProcess(Examinee):
     def time_is_over(self) -> bool:
         return False
 
+    def starved(self) -> float:
+        return 0.0  # beyond what this process is
+
     def input(self, text: str) -> None:
         self.sent.append(text)
         self._down.put(text)
@@ -60,7 +63,7 @@ class InThisProcess(Examinee):
         self._request = "one"
         self._thread = threading.Thread(target=answering.serve, args=(self.namespace, self._ask_up), daemon=True)
         self._thread.start()
-        self._next(0)
+        self._next((0, 0))
 
-    def _next(self, end: float) -> dict:
+    def _next(self, end: tuple[float, float]) -> dict:
         return json.loads(self._up.get(timeout=20))

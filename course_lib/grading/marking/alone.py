@@ -7,6 +7,7 @@ import multiprocessing.connection
 import os
 import re
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ with needed("lab"):
 NORMALISED, GRADING = "normalised", ".grading"  # folders: what is graded, and what is being graded
 DEFINITIONS = "assignments.db"
 GRACE_S = 120  # beyond the notebook's own limit: to start, to end, and to write
+ENDS_S = 5  # for a process to end when it has nothing to do any more
 MEMORY, LARGEST_FILE = 8 * 2**30, 2**30  # bytes that a submission's processes may have, and may write into one file
 RAISED = re.compile(r"^ +.*\n(\w[\w.]*(?::.*)?)$", re.MULTILINE)  # what follows the last frame of a traceback
 LOGGED = re.compile(r"^\[(?:ERROR|CRITICAL)\] ((?:.|\n(?!\[[A-Z]+\] ))*)", re.MULTILINE)
@@ -63,6 +65,11 @@ class Marks(NamedTuple):
 
     stands: dict
     why: str
+
+    @property
+    def are_there(self) -> bool:
+        """Whether it was graded: also where its time was over, so that not all of it ran."""
+        return not self.why or self.why.startswith("Stopped")
 
 
 @contextlib.contextmanager
@@ -149,7 +156,8 @@ class Apart:
                 raise Unfinished(f"it took more than {self.limit_s:g} seconds")
             result = self.answer.recv()
         except EOFError:
-            raise Unfinished("its process was killed; it may have asked for too much memory") from None
+            self._process.join(ENDS_S)
+            raise Unfinished(f"its process {how_it_ended(self._process.exitcode)}") from None
         finally:
             self.stop()
         if isinstance(result, Exception):
@@ -165,6 +173,16 @@ class Apart:
 def apart(limit_s: float, work: Callable, *arguments):
     """The result of an `Apart`."""
     return Apart(limit_s, work, *arguments).result()
+
+
+def how_it_ended(code: int | None) -> str:
+    """What became of a process, by its exit code: below zero, it is that of a signal."""
+    if code is None:
+        return "does not answer any more"
+    if code >= 0:
+        return f"ended with exit status {code}, and without a result"
+    name = signal.Signals(-code).name
+    return f"was ended by {name}" + ("; it may have asked for too much memory" if name == "SIGKILL" else "")
 
 
 def wait_for_one(works: list[Apart], most_s: float = math.inf) -> None:
@@ -230,7 +248,7 @@ def _end(process) -> None:
             with contextlib.suppress(psutil.Error):
                 if member.pid != process.pid:
                     member.kill()
-    process.join(5)
+    process.join(ENDS_S)
     if process.is_alive():
         process.kill()
         process.join()

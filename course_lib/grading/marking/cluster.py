@@ -12,11 +12,13 @@ in a process of that work's own that is not the one which writes the gradebook: 
 `python -m course_lib.grading.marking.cluster FOLDER` is the process on a worker that grades what was laid there.
 """
 
+import contextlib
 import io
 import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,10 +42,12 @@ from course_lib.grading.marking.alone import (
     apart,
     grade_alone,
     grading_limit,
+    how_it_ended,
     open_course,
     wait_for_one,
 )
-from course_lib.grading.marking.answers import answer, archive_of, checked, short
+from course_lib.grading.marking.answers import Asked, answer, archive_of, checked, short
+from course_lib.grading.marking.normalise import handed_in_at
 from course_lib.grading.outside.execute import REQUIRED, ExecuteOutside
 from course_lib.grading.outside.seeds import SECRET, secret_of
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
@@ -101,7 +105,8 @@ def grade_elsewhere(address: str, root: Path, assignment: str, student: str, sto
     Unfinished : the cluster did not grade it, or its answer cannot be used; says why.
     """
     parcel = packed(root, assignment, student, stood, is_known)
-    marks, files = checked(sent(address, parcel, grade_parcel), stood, _points(root, assignment))
+    handed_in = handed_in_at(root / NORMALISED / student / assignment, notes=[])
+    marks, files = checked(sent(address, parcel, grade_parcel), stood, _asked(root, assignment), handed_in)
     place = root / GRADING / student / assignment
     for path, content in files.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
@@ -175,18 +180,37 @@ def grade_parcel(parcel: bytes) -> bytes:
         environment = {key: value for key, value in os.environ.items() if key != SEED}
         environment |= {SEED: job["seed"]} if job["seed"] else {}
         # A process of Dask's has threads and may have no children of multiprocessing's; this one has neither trouble.
-        command = [sys.executable, "-m", __name__, str(folder)]
-        subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, timeout=job["limit_s"] + GRACE_S, check=False,
-        )  # fmt: skip
+        how = _run([sys.executable, "-m", __name__, str(folder)], folder, environment, job["limit_s"] + GRACE_S)
         if (folder / ANSWER).is_file():
             return (folder / ANSWER).read_bytes()
-        return answer({}, "its process on the worker was killed; it may have asked for too much memory")
+        return answer({}, f"on the worker: its process {how}")
     except Exception as error:
         return answer({}, f"on the worker: {short(error)}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(command: list[str], folder: Path, environment: dict[str, str], limit_s: float) -> str:
+    """Run a command in a folder; how it ended, and the last line of what it said of an error.
+
+    The process that it forked ends with it, whatever happened, and the kernel with that: the sandbox sees to it.
+    """
+    with tempfile.TemporaryFile(dir=folder) as said:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            how = how_it_ended(process.wait(limit_s))
+        except subprocess.TimeoutExpired:
+            how = f"took more than {limit_s:g} seconds"
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # nobody is left in its group
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        said.seek(max(0, said.seek(0, os.SEEK_END) - 10_000))
+        lines = said.read().decode(errors="replace").split("\n")
+    return ": ".join([how, *[line.strip()[:200] for line in lines if line.strip()][-1:]])
 
 
 def unfit(versions: dict[str, str]) -> str:
@@ -221,6 +245,8 @@ def main(folder: Path) -> None:
         marks = work.result()
     except Exception as error:
         marks = Marks({}, str(error) if isinstance(error, Unfinished) else f"on the worker: {short(error)}")
+    if not marks.are_there:
+        marks = marks._replace(stands={})
     place = folder / GRADING / student / assignment
     files = {path.relative_to(place).as_posix(): path.read_bytes() for path in _files(place)}
     part = folder / f"{ANSWER}.part"
@@ -271,13 +297,15 @@ def _settings(course: AutogradeApp) -> dict:
     return kept
 
 
-def _points(root: Path, assignment: str) -> dict[str, dict[str, float]]:
+def _asked(root: Path, assignment: str) -> dict[str, Asked]:
     with Gradebook(f"sqlite:///{root / GRADING / DEFINITIONS}") as gradebook:
-        notebooks = gradebook.find_assignment(assignment).notebooks
-        return {
-            notebook.name: {cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)}
-            for notebook in notebooks
-        }
+        asked = {}
+        for notebook in gradebook.find_assignment(assignment).notebooks:
+            points = {cell.name: cell.max_score for cell in (*notebook.grade_cells, *notebook.task_cells)}
+            commented = {cell.name for cell in (*notebook.solution_cells, *notebook.task_cells)}
+            texts = {cell.name for cell in notebook.grade_cells if cell.cell_type != "code"}
+            asked[notebook.name] = Asked(points, commented | texts, commented)
+        return asked
 
 
 def _files(folder: Path) -> list[Path]:

@@ -5,6 +5,7 @@ import math
 import time
 
 from course_lib._extras import needed
+from course_lib.grading.answering import starved
 
 with needed("lab"):
     import nbformat
@@ -70,6 +71,12 @@ class ExecuteToTheEnd(Execute):
                 return None
             msg["content"]["text"] = msg["content"]["text"][:room]
         return super().output(outs, msg, display_id, cell_index)
+
+    def starved(self) -> float:
+        """Seconds in which the kernel was ready to run, and the machine had no processor for it."""
+        provisioner = self.km.provisioner if self.km is not None else None
+        number = getattr(provisioner, "kernel_pid", None) or getattr(provisioner, "pid", None)
+        return starved(number) if number else 0.0
 
     def _get_timeout(self, cell: NotebookNode | None) -> int | None:
         left = max(1, math.ceil(self._end - time.monotonic()))

@@ -32,6 +32,7 @@ from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
 from course_lib.grading.outside.execute import ExecuteOutside, prepare_sandbox
+from course_lib.grading.sandbox.warm import end_parents
 
 NORMALISING_S = 60
 EVERY_S = 1  # the clock of a bar goes on while nothing is over
@@ -69,7 +70,7 @@ class Gradings:
 
     def __init__(self, batch, force: bool, scheduler: str = ""):
         self.batch, self.force, self.scheduler, self.say = batch, force, scheduler, batch.say
-        self._is_prepared = False
+        self._starts_cold = False
 
     def run(self, folders: Iterable[Path], jobs: int) -> None:
         """Grade the works in these folders, so many at a time; OSError where the course cannot be written to."""
@@ -101,6 +102,7 @@ class Gradings:
         finally:
             for job in running:
                 job.work.stop()
+            end_parents()
 
     def _begun(self, folder: Path) -> list[Job]:
         """The grading of the work in this folder, begun; none where there is nothing to do, or it cannot be read."""
@@ -136,11 +138,11 @@ class Gradings:
             record.save(self.batch.record, self.batch.entries)
 
     def _prepare(self) -> None:
-        """Once: import in the sandbox what each grading would import."""
-        if not self._is_prepared:
-            self._is_prepared = True
+        """Import in the sandbox what each grading would import: once, and again when what had it has ended."""
+        if not self._starts_cold:
             course = self.batch.course
             if why := prepare_sandbox(ExecuteOutside(parent=course), self.batch.assignment, course.coursedir.root):
+                self._starts_cold = True
                 self.batch.problems.append(f"c.ExecuteOutside.warm has no effect, kernels started cold: {why}")
 
     def _end(self, job: Job, left: str) -> None:

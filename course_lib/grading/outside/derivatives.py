@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from course_lib.grading.followed import Answered, Asked, check_like
-from course_lib.grading.frameworks import loaded, owner_of
-from course_lib.grading.values import Budget, Malformed, read
+from course_lib.grading.frameworks import owner_of
+from course_lib.grading.values import Malformed, read
 
 
 class Call(Asked):
@@ -92,12 +92,6 @@ class Derivatives:
         """A call that is about to be made; `pull` gets it, the place of a result, and the derivatives by that."""
         self._number += 1
         return Call(self._number, key, served, self._leaves, self._tape, pull)
-
-    def budget(self, follow: Callable, keep: Callable) -> Budget:
-        """For an argument of a call, or for what a function of ours returned; `follow` gets what is differentiated."""
-        owner = loaded(self.framework)
-        records = owner is None or not owner.needs_tape or (self._calls[-1].tape if self._calls else self._tape)
-        return Budget(keep=keep, follow=follow if records else None)
 
     def about(self, call: Call) -> dict:
         """What the student's side must know of a call."""

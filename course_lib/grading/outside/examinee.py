@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from course_lib._extras import needed
+from course_lib.grading.answering import starved
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S, Stopped, contained
 from course_lib.grading.frameworks import OWNERS, loaded
@@ -24,8 +25,9 @@ with needed("lab"):
 
 START = '__import__("course_lib.grading.answering", fromlist=["serve_notebook"]).serve_notebook()'
 LARGEST = 48 * 2**20  # bytes of a message from a kernel: whoever sends more is cut off
-GRACE_S = 5  # beyond the seconds that a call may take: for the answer, on a busy machine, and again after an interrupt
-STARTS_S = 60
+GRACE_S = 2  # beyond the seconds that a call may take: for the answer, and again after an interrupt
+MOST_S = 60  # beyond that, at most, where the machine is busy with others: that time is not the student's, see `clock`
+STARTS_S, IMPORTS_S = 60, 600
 FATAL = 2  # so many calls of a function may cost a kernel each, before it is called no more
 PASSES_S = 0.05  # of each call: about what a busy machine takes to pass it on, and is not of the student's time
 VALUES = 1_000  # of functions of ours, for one call; and the most values in the arguments of each
@@ -52,6 +54,7 @@ class Kernel(Protocol):
     def alive(self) -> bool: ...
     def interrupt(self) -> None: ...
     def renew(self) -> None: ...
+    def starved(self) -> float: ...
     def time_is_over(self) -> bool: ...
 
 
@@ -67,14 +70,22 @@ class Examinee:
         self._lost = False
         self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
         self._called: tuple = ()
-        self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over
+        self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over: `clock`
         self.changed: list[tuple] = []  # arguments as they were given, and as the student's functions left them
         self.derivatives = Derivatives()
         # Of the call that is under way and of those within it:
         self._depth = self._wanted = 0
-        self._end = 0.0  # when its answer is awaited no more
+        self._end = 0.0, 0.0  # when its answer is awaited no more: see `_in`
         self._functions: list[Callable] = []  # that it may call, by their places
         self._raised: list[Exception] = []  # by what it called; what of these comes back is raised again
+
+    def clock(self) -> float:
+        """Seconds as they go by for the student's code: not those in which the machine has no processor for it, or us.
+
+        Else somebody whose work keeps it busy, while others are marked on it, would cost these their points. A wrong
+        one costs more time at most, and what a student's own processes do to it costs that of their notebook.
+        """
+        return time.monotonic() - starved() - self.kernel.starved()
 
     def call(self, name: str, given: tuple, named: dict, served: dict[str, Callable]):
         """What the student's function of this name returns. Ours stay as they are; `changed` has what it changes.
@@ -94,7 +105,7 @@ class Examinee:
             self._functions, self._raised = [], []
         call = self.derivatives.call((name, *sorted(served)), served, self._pull)
         arguments = {str(place): value for place, value in enumerate(given)} | named
-        forms = {key: write(value, self.derivatives.budget(call.gives, self._keep)) for key, value in arguments.items()}
+        forms = {key: write(value, Budget(keep=self._keep, follow=call.gives)) for key, value in arguments.items()}
         asked = {"name": name, "given": forms, "served": sorted(served), **self.derivatives.about(call)}
 
         def understood(said: dict):
@@ -117,7 +128,7 @@ class Examinee:
             raise CheckFailed(f"`{name}` and the functions that it is given call each other without end.")
         if not self._depth:
             self._wanted = 0
-        begun, self._called = time.monotonic(), call.key
+        begun, self._called = self.clock(), call.key
         # within another call that call's seconds hold
         asked["seconds"] = 0 if self._depth else min(self.seconds, max(0.01, self.end - begun))
         try:
@@ -132,7 +143,7 @@ class Examinee:
         finally:
             self._fatal[call.key] += self._lost
             if not self._depth:  # not of the student's time: to go there and back, and so for each value of ours
-                self.end += min(time.monotonic() - begun, PASSES_S * (1 + self._wanted))
+                self.end += min(self.clock() - begun, PASSES_S * (1 + self._wanted))
         if said["kind"] == "missing":
             raise error_of(["NameError"], f"NameError: name {name!r} is not defined.")
         if said["kind"] == "raised":
@@ -175,7 +186,7 @@ class Examinee:
         name, imported = said.get("name"), said.get("loaded")
         for each in OWNERS:
             if isinstance(imported, list) and each in imported:
-                with contextlib.suppress(CheckFailed), contained(STARTS_S):  # for what they print at their start
+                with contextlib.suppress(CheckFailed), contained(IMPORTS_S):  # for what they print at their start
                     importlib.import_module(each)
         self.derivatives.framework = name if isinstance(name, str) and loaded(name) else None
 
@@ -203,7 +214,7 @@ class Examinee:
         if self._request and not self._lost:
             try:
                 self._client.input("null")
-                self._next(time.monotonic() + GRACE_S)
+                self._next(self._in(GRACE_S))
                 self._lost = True  # it goes on
             except (CheckFailed, Malformed):
                 self._lost = self._request is not None  # its reply, which ends the request, is what was waited for
@@ -224,7 +235,7 @@ class Examinee:
                 self._start()
             said = asked
             if not self._depth:
-                self._end = time.monotonic() + asked.get("seconds", GRACE_S) + GRACE_S
+                self._end = self._in(asked.get("seconds", GRACE_S) + GRACE_S)
             while True:
                 self._client.input(json.dumps(said))
                 answer = self._next(self._end)
@@ -244,10 +255,14 @@ class Examinee:
             self._client.load_connection_info(self.kernel.connection())
             self._client.start_channels(shell=True, iopub=False, stdin=True, hb=False, control=False)
         self._request = self._client.execute(START, silent=True, store_history=False, allow_stdin=True)
-        self._next(time.monotonic() + STARTS_S)  # it is ready
+        self._next(self._in(STARTS_S))  # it is ready
 
-    def _next(self, end: float) -> dict:
-        """The next thing that the kernel says about our request."""
+    def _in(self, seconds: float) -> tuple[float, float]:
+        """When so many seconds have gone by on our `clock`, and the time by which it is enough, whatever that says."""
+        return self.clock() + seconds, time.monotonic() + seconds + MOST_S
+
+    def _next(self, end: tuple[float, float]) -> dict:
+        """The next thing that the kernel says about our request, until `_in` says that it is enough."""
         poller = zmq.Poller()
         for channel in (self._client.stdin_channel, self._client.shell_channel):
             poller.register(channel.socket, zmq.POLLIN)
@@ -271,11 +286,11 @@ class Examinee:
                     raise Malformed("it is no message, or the code asks for input by hand") from None
             if not self.kernel.alive():
                 raise CheckFailed("Your code ended the process that it runs in.")
-            if time.monotonic() > end:
+            if self.clock() > end[0] or time.monotonic() > end[1]:
                 if interrupted:
                     self._fatal[self._called] = FATAL
                     raise self._stopped()
-                interrupted, end = True, time.monotonic() + GRACE_S
+                interrupted, end = True, self._in(GRACE_S)
                 self.kernel.interrupt()
 
     def _stopped(self) -> Stopped:
@@ -322,7 +337,7 @@ class Examinee:
         by_place = [value for key, value in given.items() if key.isdigit()]
         by_name = {key: value for key, value in given.items() if not key.isdigit()}
         value = function(*by_place, **by_name)
-        return {"value": write(value, self.derivatives.budget(inner.returns, self._keep)), "number": number}
+        return {"value": write(value, Budget(keep=self._keep, follow=inner.returns)), "number": number}
 
     def _derivatives(self, wanted: dict, served: dict[str, Callable]) -> dict:
         cotangent = read(wanted.get("cotangent"), Budget(VALUE_BYTES, VALUES))

@@ -8,7 +8,7 @@ uses the name spaces of Linux, and these may be used by everybody on most system
 It is a kernel provisioner of Jupyter's, so nbgrader, nbclient, JupyterLab and papermill run it as they run any
 kernel:
 
-    python -m course_lib.grading.sandbox              # does it work on this machine?
+    python -m course_lib.grading.sandbox              # does a kernel work in it on this machine?
     python -m course_lib.grading.sandbox install      # a kernel "python3-sandbox", which nbgrader can be told to use:
                                                       # c.Execute.kernel_name = "python3-sandbox"
 
@@ -21,7 +21,8 @@ kernel:
   nothing comes from the one before
 
 What it does not do: it is no virtual machine. A fault of the Linux kernel that a process can use is open to the
-student's as well. And what happens inside of the student's own process is out of its reach: marks that cannot be
+student's as well. Of the memory that the system itself keeps for a process, not all can be counted from outside
+(`watch`). And what happens inside of the student's own process is out of its reach: marks that cannot be
 forged are the subject of `course_lib.grading.outside`.
 """
 

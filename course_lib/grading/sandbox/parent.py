@@ -15,6 +15,7 @@ system tells the grader who they are; or what could not be done. Nothing but the
 what a kernel imports when it starts, and the modules that the grader names.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import importlib
@@ -47,6 +48,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 def main() -> None:
     """Import, then fork a kernel for each request, until the grader ends; and in such a kernel, run it.
 
+    An import that never ends is ended with the grader, too.
+
     The command's arguments are the socket of the requests, the grader's process (both open), and the modules.
     """
     del sys.path[0]  # this file's folder
@@ -54,8 +57,16 @@ def main() -> None:
     requests, grader = socket.socket(fileno=int(requests)), int(grader)
     plots_with = os.environ.get(BACKEND)
     os.environ.setdefault(BACKEND, "module://matplotlib_inline.backend_inline")
+    importing = os.getpid()
+    if (guard := os.fork()) == 0:  # until the imports are over, which may be never, it looks whether the grader ends
+        ready, _, _ = select.select([grader, os.pidfd_open(importing)], [], [])
+        if grader in ready:
+            os.kill(importing, signal.SIGKILL)
+        os._exit(0)
     for name in (*OF_KERNEL, *modules):
         importlib.import_module(name)
+    os.kill(guard, signal.SIGKILL)  # from here on, `serve` looks
+    os.waitpid(guard, 0)
     if plots_with is None:
         del os.environ[BACKEND]
     os.dup2(1, 2)  # no longer to where the grader reads why an import failed
@@ -76,16 +87,24 @@ def serve(requests: socket.socket, grader: int) -> list[str]:
             message, given, _, _ = socket.recv_fds(requests, 16, 4)
         if not message:
             os._exit(0)
-        threads = len(os.listdir("/proc/self/task"))
+        threads, why = len(os.listdir("/proc/self/task")), ""
         if threads > 1:
-            socket.socket(fileno=given[0]).send(f"the parent has {threads} threads after its imports".encode())
-        elif (middle := os.fork()) == 0:
-            requests.close()
-            os.close(grader)
-            return _set_apart(*given)
+            why = f"the parent has {threads} threads after its imports"
         else:
-            os.waitpid(middle, 0)
-        for number in given[threads > 1 :]:
+            try:
+                middle = os.fork()
+            except OSError as error:  # there may be no more processes: just now
+                why = f"no process could be forked: {error.strerror}"
+            else:
+                if middle == 0:
+                    requests.close()
+                    os.close(grader)
+                    return _set_apart(*given)
+                os.waitpid(middle, 0)
+        if why:
+            with contextlib.suppress(OSError):  # the grader waits no longer
+                os.write(given[0], why.encode())
+        for number in given:
             os.close(number)
 
 
@@ -156,9 +175,7 @@ def file_system(about: dict, beside: int) -> int:
     /proc, open, where it can be written to
     """
     before = os.open("/tmp", os.O_RDONLY)
-    kept = {
-        place: os.readlink(place) if os.path.islink(place) else os.open(place, os.O_PATH) for place in about["kept"]
-    }
+    kept = {place: os.open(place, os.O_PATH) for place in about["kept"]}
     mount("", "/", "", ALL_BELOW | PRIVATE)
     mount("tmpfs", about["sockets"], "tmpfs", NO_SETUID | NO_DEVICES, f"size={about['small']},mode=755")
     known = os.open(about["connection"], os.O_WRONLY | os.O_CREAT, 0o600)
@@ -178,11 +195,8 @@ def file_system(about: dict, beside: int) -> int:
     os.close(before)
     for place, what in kept.items():
         os.makedirs(os.path.dirname(place), exist_ok=True)
-        if isinstance(what, str):
-            os.symlink(what, place)
-        else:
-            bind(f"/proc/self/fd/{what}", place)
-            os.close(what)
+        bind(f"/proc/self/fd/{what}", place)
+        os.close(what)
     for name in os.listdir(about["beside"]):
         bind(f"{about['beside']}/{name}", f"{about['work']}/{name}")
     mount("devpts", "/dev/pts", "devpts", NO_SETUID | NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=620")
@@ -191,6 +205,8 @@ def file_system(about: dict, beside: int) -> int:
     # Whoever grades as root has root's user in here, too, without root's rights: /proc/sys does not look at rights.
     mount("/proc", "/proc", "", BIND)
     mount("", "/proc", "", REMOUNT | BIND | READ_ONLY | NO_SETUID | NO_DEVICES | NO_PROGRAMS)
+    for path in about["closed"]:
+        mount(os.devnull, path, "", BIND)
     return proc
 
 

@@ -35,6 +35,7 @@ with needed("lab"):
 
 NAME = "course-sandbox"  # of the entry point
 STARTS_S = 30
+FIRST_TO_END = "1000"  # for oom_score_adj: where the machine's memory runs out, a kernel ends and not its grader
 QUIET = ("sh", "-c", 'exec "$@" 2>/dev/null', "sh")  # what bubblewrap itself says is read, and nothing else
 # What a kernel may know of its surroundings. NBGRADER_EXECUTION, since a notebook may leave out its training then.
 PASSED = ("LANG", "LC_ALL", "TZ", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MPLBACKEND",
@@ -54,6 +55,7 @@ class SandboxProvisioner(LocalProvisioner):
 
     ended = ""  # why the kernel was ended from outside
     kernel_pid = None  # as the system outside counts
+    _process_of_kernel: Forked | None = None  # of this number, as long as it is the kernel's
     _around: subprocess.Popen | None = None  # of a cold start: a child of this process, which has to be waited for
     not_warm = ""  # why the kernel started cold where it should have started warm
 
@@ -86,6 +88,7 @@ class SandboxProvisioner(LocalProvisioner):
         if not (self.warm and await self._start_warm(cmd, folder, environment, known)):
             await self._start_cold(cmd, folder, environment, known)
         self.pid = self.process.pid
+        self._process_of_kernel = self._known()
         root = f"/proc/{self.kernel_pid}/root"
         self.parent.ip = f"{root}{SOCKETS}/s"
         self.connection_info = self.parent.get_connection_info()
@@ -149,6 +152,7 @@ class SandboxProvisioner(LocalProvisioner):
         finally:
             for number in passed:
                 os.close(number)
+        first = None
         try:
             first = await self._first(told, around)
             self.kernel_pid = await self._kernel(first, around)
@@ -156,6 +160,9 @@ class SandboxProvisioner(LocalProvisioner):
             self.process, self._around = Forked(first), around
         except BaseException:
             around.kill()
+            if first:  # which does not end with it
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(first, signal.SIGKILL)
             raise
         finally:
             os.close(told)
@@ -174,8 +181,8 @@ class SandboxProvisioner(LocalProvisioner):
         if not self.process:
             return
         if signum == signal.SIGINT:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.kernel_pid, signum)
+            if self._process_of_kernel:
+                self._process_of_kernel.send_signal(signum)
         else:
             self.process.send_signal(signal.SIGKILL)
 
@@ -183,6 +190,16 @@ class SandboxProvisioner(LocalProvisioner):
         self.ended = why
         if self.process:
             self.process.kill()
+
+    def _known(self) -> Forked | None:
+        """The kernel's own process, by more than its number, which is another's when it has ended; None if it has."""
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            kernel = Forked(self.kernel_pid)
+            if psutil.Process(self.kernel_pid).ppid() == self.process.pid:
+                with contextlib.suppress(OSError):  # where the system does not let us, its limits hold all the same
+                    Path(f"/proc/{self.kernel_pid}/oom_score_adj").write_text(FIRST_TO_END)
+                return kernel
+        return None
 
     def _limits_of_each(self) -> dict[str, int]:
         """What one process may have; of processes it counts threads as well."""

@@ -4,6 +4,7 @@ import functools
 import importlib.metadata
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -106,7 +107,10 @@ def arguments(folder: Path, scratch: int, packages: Iterable[str] | None, hidden
         if os.path.isdir(path) and any(Path(path).is_relative_to(one) for one in seen):
             given += ["--size", str(SMALL), "--tmpfs", path, "--remount-ro", path]
     # where the grader is root, /proc/sys would change the machine's settings; and /proc/1/mem what the kernel ends with
-    given += ["--proc", "/proc", "--remount-ro", "/proc"]
+    given += ["--proc", "/proc"]
+    for path in of_root():
+        given += ["--ro-bind", os.devnull, path]
+    given += ["--remount-ro", "/proc"]
     given += ["--dev", "/dev", "--size", str(scratch), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     given += ["--dir", WORK, "--size", str(SMALL), "--tmpfs", SOCKETS]
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
@@ -118,6 +122,14 @@ def arguments(folder: Path, scratch: int, packages: Iterable[str] | None, hidden
 def import_path() -> str:
     """Where the kernel finds this library."""
     return str(Path(course_lib.__file__).parents[1])
+
+
+def of_root() -> list[str]:
+    """The files in /proc that root alone may read: of the machine's memory, say. Root's user is in the sandbox, too."""
+    return [
+        entry.path for entry in os.scandir("/proc")
+        if entry.is_file(follow_symlinks=False) and not entry.stat().st_mode & stat.S_IROTH
+    ]  # fmt: skip
 
 
 def _folders() -> tuple[str, ...]:

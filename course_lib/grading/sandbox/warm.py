@@ -25,8 +25,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from course_lib._extras import needed
 from course_lib.grading.sandbox import view
 from course_lib.grading.sandbox.calls import filter_of
+
+with needed("lab"):
+    import psutil
 
 SCRIPT = f"{view.import_path()}/course_lib/grading/sandbox/parent.py"
 CONNECTION = f"{view.SOCKETS}/connection.json"
@@ -97,7 +101,8 @@ class Forked:
     def send_signal(self, number: int) -> None:
         """Send it a signal, if it still runs."""
         if self.poll() is None:
-            signal.pidfd_send_signal(self._number, number)
+            with contextlib.suppress(ProcessLookupError):  # it ended just then
+                signal.pidfd_send_signal(self._number, number)
 
     def kill(self) -> None:
         """End it, and with it every process of its name space."""
@@ -179,10 +184,14 @@ class Parent:
         return first, told["kernel"]
 
     def end(self) -> None:
-        """End it, and all kernels that were forked from it."""
-        self._requests.shutdown(socket.SHUT_RDWR)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # it still imports, and ends after that
-            self.process.wait(ENDS_S)
+        """End it, whatever it does, and all kernels that were forked from it."""
+        last = time.monotonic() + ENDS_S
+        while self.process.poll() is None and time.monotonic() < last:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                # the first process of its name space, with which the system itself ends all others; if it is there yet
+                for first in psutil.Process(self.process.pid).children():
+                    first.kill()
+            time.sleep(LOOKS_S)
 
 
 _parents: dict[Kind, Parent | str] = {}  # or why there is none
@@ -226,6 +235,15 @@ async def forked(kind: Kind, job: Job) -> tuple[Forked, int]:
         return await (await started(kind)).fork(job)
 
 
+def end_parents() -> None:
+    """End all parents that this process knows, and the kernels that were forked from them."""
+    with _lock:
+        for kind, parent in list(_parents.items()):
+            if isinstance(parent, Parent):  # why there is none is kept
+                parent.end()
+                del _parents[kind]
+
+
 def holding(content: bytes) -> int:
     """A file without a name, open, to be read from its beginning."""
     number = os.memfd_create("held")
@@ -245,7 +263,7 @@ def _described(job: Job, kept: list[str]) -> dict:
     return {
         "command": job.command, "known": job.known, "limits": job.limits, "scratch": job.scratch, "work": view.WORK,
         "sockets": view.SOCKETS, "small": view.SMALL, "connection": CONNECTION, "beside": BESIDE,
-        "most": 2 * MOST_BESIDE, "kept": kept,
+        "most": 2 * MOST_BESIDE, "kept": kept, "closed": view.of_root(),
     }  # fmt: skip
 
 
@@ -255,6 +273,8 @@ def _packed(seen: list[str]) -> int:
 
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
         nonlocal left
+        if entry.islnk():  # one more name of a file that is there already: it is written once more
+            entry.type, entry.size = tarfile.REGTYPE, os.stat(os.path.join(folder, entry.name)).st_size
         left -= entry.size
         if left < 0:
             raise NotWarm(f"the files beside the notebook are larger than {MOST_BESIDE >> 20} MiB")
@@ -262,9 +282,10 @@ def _packed(seen: list[str]) -> int:
 
     with os.fdopen(os.memfd_create("beside"), "w+b") as file:
         with tarfile.TarFile(fileobj=file, mode="w") as archive:
-            for kind, source, place in zip(seen, seen[1:], seen[2:], strict=False):
+            for kind, source, _ in zip(seen, seen[1:], seen[2:], strict=False):
                 if kind == "--ro-bind-try":
-                    archive.add(source, os.path.basename(place), filter=plain)
+                    folder, name = os.path.split(source)
+                    archive.add(source, name, filter=plain)
         file.seek(0)
         return os.dup(file.fileno())
 

@@ -61,9 +61,30 @@ live.define("figures/controls", () => {
       output.textContent = shown(Number(input.value));
       input.setAttribute("aria-valuetext", output.textContent);
     };
+    // A finger that scrolls the page may come down on a slider, which moves before the browser knows and cancels the
+    // touch. So nothing follows it until it goes sideways or up, and then it is where it was.
+    let before = null;
+    let from;
+    const meant = () => {
+      if (before === null) return;
+      before = null;
+      changed(Number(input.value));
+    };
     input.addEventListener("input", () => {
       tell();
-      changed(Number(input.value));
+      if (before === null) changed(Number(input.value));
+    });
+    input.addEventListener("pointerdown", (event) => {
+      before = event.pointerType === "mouse" ? null : input.value;
+      from = event;
+    });
+    input.addEventListener("pointermove", (event) => {
+      if (before !== null && Math.abs(event.clientX - from.clientX) > Math.abs(event.clientY - from.clientY)) meant();
+    });
+    input.addEventListener("pointerup", meant);
+    input.addEventListener("pointercancel", () => {
+      if (before !== null) set(before);
+      before = null;
     });
     tell();
     const head = element("div", {}, element("label", { for: input.id }, label), " ", output);
@@ -109,9 +130,11 @@ live.define("figures/controls", () => {
     return element("table", { class: `live-bars live-of-${colour}` }, top, element("tbody", {}, ...body));
   }
 
-  /** Put a figure that needs no model in the place of its drawing. */
+  /** Put a figure that needs no model in the place of its drawing, which stays for paper: it shows several states. */
   function replaceDrawing(figure, ...parts) {
-    figure.querySelector("svg").replaceWith(...parts);
+    const drawing = figure.querySelector("svg");
+    drawing.classList.add("live-on-paper");
+    drawing.before(...parts);
   }
 
   /** A number with so many decimals, and with a true minus. */
