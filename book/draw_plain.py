@@ -41,9 +41,9 @@ def products(seed: int, width: int) -> np.ndarray:
 
 
 def typical() -> int:
-    """The draw whose largest weights, with nothing divided, are nearest to the means of all draws, over all widths."""
+    """The draw whose largest weights, nothing divided, are nearest to the medians of all draws, over all widths."""
     draws = [[softmax(products(seed, 2**i)).max() for i in range(10)] for seed in range(1, DRAWS + 1)]
-    return 1 + int(np.abs(draws - np.mean(draws, axis=0)).sum(axis=1).argmin())
+    return 1 + int(np.abs(draws - np.median(draws, axis=0)).sum(axis=1).argmin())
 
 
 def scale() -> Diagram:
@@ -58,7 +58,7 @@ def scale() -> Diagram:
         "The attention weights of a random query over eight random keys, as bars, for three cases. The mean of the "
         f"largest weight over {DRAWS} draws is "
         + ", ".join(f"{value:.2f} for {c[2]}" for value, c in zip(largest, cases, strict=True)).replace("_k_", "ₖ")
-        + ". Shown is the draw that is nearest to the means.",
+        + ". Shown is the draw that is nearest to the medians.",
     )  # fmt: skip
     seed = typical()
     for i, (width, divisor, name) in enumerate(cases):

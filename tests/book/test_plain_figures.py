@@ -161,6 +161,11 @@ def test_the_gradient_that_reaches_the_products_is_the_librarys(compute, width):
     if width == 512:
         none, root, whole = (measured["gradient"] for measured in found)
         assert none < 0.001 * 0.875 and root > 10 * whole > 10 * none, "what the front page says"
+        assert round(found[2]["spread"], 2) == 0.04 and 22 < found[0]["spread"] < 23
+        leads = np.diff(np.sort(products, axis=1)[:, -2:], axis=1)
+        assert np.median(leads) > 8, "a lead of 10 is common"
+    if width == 16:
+        assert found[0]["gradient"] > found[1]["gradient"] > found[2]["gradient"], "in short lists nothing saturates"
 
 
 def test_the_scale_works_from_the_keyboard(visit):

@@ -123,7 +123,7 @@ live.define("figures/dictionary", (use) => {
   const KINDS = [
     { name: "√dₖ", divided: true, said: (size) => `divided by ${Math.sqrt(size)}` },
     { name: "nothing", said: () => "not divided" },
-    { name: "nothing, with smaller first weights", small: true, said: () => "not divided, smaller first weights" },
+    { name: "nothing, first weights by ⁴√dₖ", small: true, said: () => "not divided, smaller first weights" },
   ];
   const SHOWN = 8; // trainings, the newest first
 
@@ -229,14 +229,14 @@ live.define("figures/dictionary", (use) => {
         element("div", { class: "live-columns" },
           element("div", {}, element("p", { class: "live-legend" }, `Right of ${NEW} new sets`), curves(trainings, guess)),
           element("div", {},
-            element("p", { class: "live-legend" }, "The weights of the first new query; orange is its key"),
+            element("p", { class: "live-legend" }, "The weights of the first of them; orange is the key that it is about"),
             columns(weights, sets[0].asked))),
         ...(rows.length ? [bars(["head", null, "steps", "right"], rows, "query")] : []),
       ); // prettier-ignore
-      const now = steps ? `After ${steps} steps it is ${share(right.at(-1))}` : "Not trained yet";
+      const now = steps ? `After ${steps} steps, ${share(right.at(-1))} are right` : "Not trained yet";
       say(
-        `Head of ${name}. Before training the largest weight is ${fixed(largest)} on average, and ${share(right[0])} of the ` +
-          `answers are right. ${now}. To guess the most frequent label is right in ${share(guess)}.`,
+        `Head of ${name}. Before training, ${share(right[0])} of the answers are right, and the largest weight is ` +
+          `${fixed(largest)} on average. ${now}. To guess the most frequent label is right in ${share(guess)}.`,
       );
     }
 

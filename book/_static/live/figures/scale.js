@@ -33,10 +33,10 @@ live.define("figures/scale", (use) => {
     }; // prettier-ignore
   }
 
-  /** Which draw to begin with: the one whose largest weights, with nothing divided, are nearest to the means of all. */
+  /** Which draw to begin with: the one whose largest weights, with nothing divided, are nearest to the medians of all. */
   function typical(draws) {
     const found = WIDTHS.map((_, i) => draws.map((products) => Math.max(...softmax(products[i]))));
-    const far = draws.map((_, n) => found.reduce((sum, largest) => sum + Math.abs(largest[n] - mean(largest)), 0));
+    const far = draws.map((_, n) => found.reduce((sum, largest) => sum + Math.abs(largest[n] - median(largest)), 0));
     return far.indexOf(Math.min(...far));
   }
 
@@ -73,12 +73,12 @@ live.define("figures/scale", (use) => {
         cells: [fixed(draws[shown][width][j] / by, 1), fixed(weight)],
       }));
       const measured = [
-        { name: "largest weight, mean", share: found.largest, cells: [fixed(found.largest), fixed(found.here.largest)] },
-        { name: "gradient to q · k, median", share: found.gradient / MOST, cells: [fixed(found.gradient, 4), fixed(found.here.gradient, 4)] },
+        { name: "largest weight", share: found.largest, cells: [fixed(found.largest), fixed(found.here.largest)] },
+        { name: "gradient", share: found.gradient / MOST, cells: [fixed(found.gradient, 4), fixed(found.here.gradient, 4)] },
       ];
       view.replaceChildren(
         bars(["key", null, "score", "weight"], rows, "query"),
-        bars(["measured", null, `${DRAWS} draws`, "here"], measured, "key"),
+        bars(["measured", null, `all ${DRAWS}`, "here"], measured, "key"),
       );
       const how = [
         "divided by nothing",
@@ -90,8 +90,8 @@ live.define("figures/scale", (use) => {
       const spread = fixed(found.spread, found.spread < 1 ? 2 : 1);
       say(
         `Width ${d}, ${how}: scores lie about ${spread} from zero${beside}. Of ${KEYS} weights the largest is ` +
-          `${fixed(found.largest)} on average. In half of ${DRAWS} draws, the gradient that reaches q · k is below ` +
-          `${fixed(found.gradient, 4)}.`,
+          `${fixed(found.largest)} on average. In half of ${DRAWS} draws, the gradient of the weights by q · k is below ` +
+          `${fixed(Math.max(found.gradient, 1e-4), 4)}, of ${fixed(MOST, 3)} at most.`,
       );
     }
 
