@@ -121,7 +121,7 @@ def test_everybody_has_the_right_mark_or_a_name(runs):
     assert "the file is empty" in rows["4712"]["why"]
     assert "ended its own kernel in cell 37" in rows["exits"]["why"]
     assert "could not be interrupted" in rows["ignores"]["why"]
-    assert "was killed" in rows["kills"]["why"]
+    assert "was ended by SIGKILL" in rows["kills"]["why"]
     assert rows["noisy"]["why"] == "2 days late, 1 of them free"
     assert {row["duedate"] for row in rows.values()} == {"2026-11-03 17:00:00", "2026-11-05 17:00:00"}
     assert rows["good"]["timestamp"] == "2026-11-03 16:59:00"
