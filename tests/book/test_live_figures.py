@@ -248,6 +248,15 @@ def test_no_old_answer_stands_under_a_question_that_has_none(visit, name):
     assert figure.locator("table").count() >= 1
 
 
+def test_the_translation_of_the_first_sentence_stands_there_until_another_is_asked(browser, folder):
+    visit = Visit(browser, (folder / "index.html").as_uri())
+    answer = visit.figure("translator").locator(".live-answer")
+    assert answer.inner_text() == draw_live.alignment(draw_live.TEXTS["translator"])[0] == "I like white wine."
+    assert "type a sentence" in visit.ask("translator", "")
+    assert answer.inner_text() == "" and visit.figure("translator").locator("svg.diagram").is_visible()
+    visit.page.close()
+
+
 def test_a_word_without_end_stays_on_a_phone(browser, folder):
     visit = Visit(browser, (folder / "index.html").as_uri(), viewport={"width": 360, "height": 900})
     visit.ask("translator", "1234567890" * 4)
@@ -358,8 +367,8 @@ def test_a_later_question_overtakes_an_earlier_one(visit):
         }"""
     )
     assert figure.locator("input[type=text]").input_value() == figure.locator(".live-example").last.inner_text()
-    visit.page.wait_for_function("window.shown.at(-1)?.includes('swim')")
-    assert visit.page.evaluate("window.shown") == ["It's too cold to swim."], "no answer to what nobody asks any more"
+    visit.page.wait_for_function("window.shown.at(-1)?.includes('terrible')")
+    assert visit.page.evaluate("window.shown") == ["This wallet is terrible."], "no answer to what nobody asks any more"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

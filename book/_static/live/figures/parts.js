@@ -27,9 +27,10 @@ live.define("figures/parts", (use) => {
 
       The model is loaded when a reader first touches the form. `answer(text)` asks it, and returns a function that shows
       what it found and says so by the function that it is given. `fields` are further controls, in a row with the button;
-      `examples` texts that a click tries, `clear()` takes an answer away. What goes wrong is said in the status, which is
+      `examples` texts that a click tries, `clear()` takes an answer away, and `forget()` what stands beside the drawing
+      before the first answer. What goes wrong is said in the status, which is
       read aloud. Returns {result, run}: the place for answers, and what the button does. */
-  function makeForm(figure, { label, lang, button, fields = [], examples = [], answer, clear }) {
+  function makeForm(figure, { label, lang, button, fields = [], examples = [], answer, clear, forget = () => {} }) {
     const { checkpoint, megabytes } = figure.dataset;
     const drawing = figure.querySelector("svg");
     const result = element("div", { class: "live-result" }, drawing);
@@ -79,7 +80,7 @@ live.define("figures/parts", (use) => {
         if (mine === latest) found(say);
       } catch (error) {
         // What stands there answers another text: an old answer under a new question would be taken for its own.
-        if (mine === latest && !result.contains(drawing)) clear();
+        if (mine === latest) (result.contains(drawing) ? forget : clear)();
         if (mine === latest) say(error.kind ? error.message : `The model did not answer: ${error.message}.`, true);
       } finally {
         clearTimeout(slow);

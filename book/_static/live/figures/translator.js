@@ -21,6 +21,7 @@ live.define("figures/translator", (use) => {
         [answer, result].forEach((part) => part.replaceChildren());
         view.clear();
       },
+      forget: () => answer.replaceChildren(),
     });
     search.addEventListener("change", run);
     // In the page before it is filled: what is put into it is read aloud.
