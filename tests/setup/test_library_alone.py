@@ -40,6 +40,7 @@ NEEDS = {
     "course_lib.grading.release": ("lab", "nbformat"),
     "course_lib.grading.restore": ("lab", "nbformat"),
     "course_lib.grading.sandbox.provisioner": ("lab", "psutil"),
+    "course_lib.grading.sandbox.warm": ("lab", "psutil"),
     "course_lib.grading.sandbox.watch": ("lab", "psutil"),
 }
 
