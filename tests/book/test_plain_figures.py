@@ -142,7 +142,7 @@ def test_the_root_holds_the_scale_at_every_width_and_the_width_itself_does_not(v
     assert of["dₖ"] == sorted(of["dₖ"], reverse=True) and of["dₖ"][-1] < 0.14, "nearly 1/8: it chooses nothing any more"
 
 
-@pytest.mark.parametrize("width", [2, 4, 16, 128, 512])
+@pytest.mark.parametrize("width", [2, 4, 16, 32, 64, 512])
 def test_the_gradient_that_reaches_the_products_is_the_librarys(compute, width):
     body = "const { measure, productsOf, WIDTHS, DRAWS } = use('figures/scale'); "
     body += "const draws = Array.from({ length: DRAWS }, (_, i) => productsOf(i + 1)); "
@@ -164,6 +164,8 @@ def test_the_gradient_that_reaches_the_products_is_the_librarys(compute, width):
         assert round(found[2]["spread"], 2) == 0.04 and 22 < found[0]["spread"] < 23
         leads = np.diff(np.sort(products, axis=1)[:, -2:], axis=1)
         assert np.median(leads) > 8, "a lead of 10 is common"
+    if width >= 32:
+        assert (found[1]["gradient"] > found[0]["gradient"]) == (width >= 64), "the root pays from about 64 numbers on"
     if width == 16:
         assert found[0]["gradient"] > found[1]["gradient"] > found[2]["gradient"], "in short lists nothing saturates"
 
