@@ -113,13 +113,9 @@ def hand_in(course, student, notebook, stamp=""):
 
 def graded(course):
     """The command, as an instructor runs it; its status and all that it says."""
-    command = [sys.executable, "-m", "course_lib.grading.marking", ASSIGNMENT, "--jobs", "1"]
-    done = subprocess.run(
-        command, cwd=course.root, env=course._environment("instructor"), stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=3600,
-    )  # fmt: skip
-    said = re.sub(r"  \(\d+ of \d+.*\)$", "", done.stdout, flags=re.MULTILINE)  # how long it takes is not the same
-    return done.returncode, said.replace(str(course.folder), "FOLDER")
+    status, said = course.marking(ASSIGNMENT, "--jobs", "1")
+    said = re.sub(r"  \(\d+ of \d+.*\)$", "", said, flags=re.MULTILINE)  # how long it takes is not the same
+    return status, said.replace(str(course.folder), "FOLDER")
 
 
 def gradebook(course):

@@ -7,10 +7,9 @@ import pytest
 from tests.assignments.variants.banks import BANKS
 from tests.support.course import reference_answers
 from tests.support.mutants import mutants, own_part
-from tests.support.proof import RECORD, SEEDS, fate, fingerprint
+from tests.support.proof import RECORD, SEEDS, fate, fingerprint, one_of_each, tried_anew
 from tests.support.quick import source_of
 
-EVERY = 20  # of the changes, one in so many is tried anew each time; `python -m tests.support.proof` tries them all
 each_bank = pytest.mark.parametrize("bank", BANKS, ids=str)
 
 
@@ -20,12 +19,13 @@ def record():
 
 
 def made(bank):
+    """All changes. One of each cell is tried anew each time; `python -m tests.support.proof` tries all."""
     return mutants(reference_answers(source_of(bank.assignment)))
 
 
 @each_bank
 def test_a_change_of_the_reference_is_noticed_and_charged_in_its_own_part(scorers, bank):
-    for mutant in made(bank)[::EVERY]:
+    for mutant in one_of_each(made(bank), lambda mutant: mutant.cell):
         found = fate(scorers(bank), mutant)
         assert found.caught == (mutant[:2] not in bank.equivalent), mutant
         assert found.outside == {}, mutant
@@ -34,8 +34,9 @@ def test_a_change_of_the_reference_is_noticed_and_charged_in_its_own_part(scorer
 @each_bank
 def test_what_is_called_equivalent_is_a_change_that_loses_nothing(scorers, bank):
     changes = {mutant[:2]: mutant for mutant in made(bank)}
-    for key, reason in bank.equivalent.items():
-        assert reason and not fate(scorers(bank), changes[key]).caught, key
+    assert all(bank.equivalent.values()) and bank.equivalent.keys() <= changes.keys()
+    for key in one_of_each(bank.equivalent, lambda key: key[0]):
+        assert not fate(scorers(bank), changes[key]).caught, key
 
 
 @each_bank
@@ -50,6 +51,18 @@ def test_the_record_is_of_this_assignment_and_says_that_all_is_well(bank, record
     assert changes["caught"] >= 0.99 * (changes["made"] - len(changes["equivalent"]))
     assert changes["charged outside"] == []
     assert found["misnamed"] == [] and found["unused"] == []
+
+
+@each_bank
+def test_what_is_tried_anew_is_of_every_kind_and_of_every_cell(bank):
+    some, changes = tried_anew(bank), made(bank)
+    for kind, variants in some.items():
+        assert variants and all(variant in getattr(bank, kind) for variant in variants), kind
+    assert list(some) == ["right", "wrong", "tricks"]
+    cells = {cell for variant in bank.wrong for cell in variant.cells}
+    assert {cell for variant in some["wrong"] for cell in variant.cells} == cells
+    tried = [mutant.cell for mutant in one_of_each(changes, lambda mutant: mutant.cell)]
+    assert sorted(tried) == sorted({mutant.cell for mutant in changes})
 
 
 def test_the_record_has_the_assignments_in_order(record):

@@ -161,9 +161,8 @@ def acknowledge(formgrader, said):
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory):
-    course = Course(tmp_path_factory.mktemp("lab"))
-    course.nbgrader("generate_assignment", ASSIGNMENT)
+def course(generated, tmp_path_factory):
+    course = Course(tmp_path_factory.mktemp("lab"), copied_from=generated.root)
     course.nbgrader("release_assignment", ASSIGNMENT)
     return course
 

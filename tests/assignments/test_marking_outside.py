@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from course_lib.grading.marking.__main__ import main
+from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.gradings import Gradings
 from course_lib.grading.sandbox import warm
 from tests.support.course import ASSIGNMENT, filled_in, generated_course, grade_id, maximum, reference_answers
@@ -29,7 +30,6 @@ WORKS = {
     "ends-in-a-cell": {"padding-mask": ENDS_IN_A_CELL},
     "shows-1": {"split-heads": SHOWS_INPUT},
     "shows-2": {"split-heads": SHOWS_INPUT},
-    "shows-3": {"split-heads": SHOWS_INPUT + " "},
 }
 
 
@@ -92,8 +92,8 @@ def test_the_report_says_what_happened(graded):
 
 
 def test_inputs_are_other_ones_for_other_students_and_the_same_when_graded_again(graded):
-    shown = [graded.shown(f"shows-{n}", "test-split-heads") for n in (1, 2, 3)]
-    assert all("ValueError" in each for each in shown) and len(set(shown)) == 3
+    shown = [graded.shown(f"shows-{n}", "test-split-heads") for n in (1, 2)]
+    assert all("ValueError" in each for each in shown) and shown[0] != shown[1]
     graded.grade("shows-1", "--force")
     assert graded.shown("shows-1", "test-split-heads") == shown[0]
 
@@ -126,7 +126,7 @@ LOOKS = "import sys\nprint('there', 'numpy' in sys.modules)\n"  # in the first c
 
 @pytest.fixture
 def two(tmp_path, monkeypatch):
-    """A course whose kernels are to be warm, with works of two students, both right."""
+    """A course whose kernels are to be warm, with works of two students, both right; nobody gets feedback."""
     course = generated_course(tmp_path / "warm")
     for name, value in course._environment("instructor").items():
         monkeypatch.setenv(name, value)
@@ -137,6 +137,7 @@ def two(tmp_path, monkeypatch):
         work.cells.insert(0, nbformat.v4.new_code_cell(LOOKS + f"print({student!r})"))
         course.submit(student, work)
     monkeypatch.setattr(warm, "_parents", {})
+    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
     yield course
     warm.end_parents()
 
@@ -167,6 +168,7 @@ def first_shown(course, student):
 
 
 def test_all_kernels_of_a_batch_can_start_from_one_that_has_imported_and_ends_with_it(two, makers, capsys):
+    """And a batch with nothing new imports nothing."""
     assert main([ASSIGNMENT, "--course", str(two.root), "--jobs", "2"]) == 0
     assert "started cold" not in capsys.readouterr().out
     assert makers.read_text() == f"{os.getpid()}\n"
@@ -175,6 +177,8 @@ def test_all_kernels_of_a_batch_can_start_from_one_that_has_imported_and_ends_wi
         scores = two.scores(student)
         assert {name: scores[name] for name in maximum(two.source)} == maximum(two.source)
     assert not warm._parents
+    assert main([ASSIGNMENT, "--course", str(two.root)]) == 0 and "0 graded now" in capsys.readouterr().out
+    assert makers.read_text() == f"{os.getpid()}\n"
 
 
 def test_where_that_one_has_ended_another_takes_its_place_for_all_that_follow(two, makers, monkeypatch):
@@ -198,9 +202,3 @@ def test_where_a_kernel_cannot_be_warm_it_starts_cold_and_that_is_said(two, caps
     said = capsys.readouterr().out
     assert "c.ExecuteOutside.warm has no effect, kernels started cold: ModuleNotFoundError: No module named" in said
     assert first_shown(two, "ben") == ["there False", "ben"]
-
-
-def test_a_batch_with_nothing_new_imports_nothing(two, makers):
-    for _ in range(2):
-        main([ASSIGNMENT, "--course", str(two.root)])
-    assert makers.read_text() == f"{os.getpid()}\n"

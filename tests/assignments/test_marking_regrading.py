@@ -58,20 +58,36 @@ def broken(*_):
     return 1 / 0
 
 
-@pytest.fixture
-def course(generated, tmp_path, monkeypatch):
-    """A course in which anna has 3 points of the work of the 3rd, and handed in other work on the 9th."""
-    made = Course(tmp_path / "course", copied_from=generated.root)
-    for name, value in made._environment("instructor").items():
-        monkeypatch.setenv(name, value)
+@pytest.fixture(scope="module")
+def graded(generated, tmp_path_factory):
+    """A course in which anna has 3 points of the work of the 3rd; nobody grades in it again."""
+    made = Course(tmp_path_factory.mktemp("graded") / "course", copied_from=generated.root)
     solved = filled_in(made.release, reference_answers(made.source))
     made.submit("anna", solved)
     handed_in(made, FIRST)
-    monkeypatch.setattr(alone, "_grade", stands_in(3))
-    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
-    ran(made)
+    with pytest.MonkeyPatch.context() as patch:
+        surrounded(made, patch)
+        ran(made)
+    return made
+
+
+@pytest.fixture
+def course(graded, tmp_path, monkeypatch):
+    """Another such course, in which she handed in other work on the 9th."""
+    made = Course(tmp_path / "course", copied_from=graded.root)
+    for step in ("submitted", "autograded"):
+        shutil.copytree(graded.root / step, made.root / step)
+    surrounded(made, monkeypatch)
     handed_in(made, SECOND, "\n# mended")
     return made
+
+
+def surrounded(course, monkeypatch):
+    """An instructor's environment, where `_grade` is stood in for and no feedback is made."""
+    for name, value in course._environment("instructor").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(alone, "_grade", stands_in(3))
+    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
 
 
 def handed_in(course, time, more=""):

@@ -20,6 +20,7 @@ import pytest
 from course_lib.grading.marking import answers, cluster, gradings
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.alone import GRADING, NORMALISED, Marks, Unfinished, open_course, workplace
+from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.standing import COMMENT, GRADE, standing
 from course_lib.grading.outside.seeds import SECRET
 from tests.support.course import ASSIGNMENT, ROOT, Course, filled_in, reference_answers
@@ -123,6 +124,8 @@ def schedulers(tmp_path_factory):
 
 @pytest.fixture
 def course(generated, tmp_path, monkeypatch):
+    """A course in which nobody gets feedback: where a work is graded, it is made on this machine."""
+    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
     made = Course(tmp_path / "made", copied_from=generated.root)
     for name, value in made._environment("instructor").items():
         monkeypatch.setenv(name, value)

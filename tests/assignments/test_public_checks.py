@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.assignments.test_assignment_scores import EVERY
 from tests.assignments.variants.banks import BANKS
-from tests.support.proof import failures, misnamed, unused_slips, unused_tests
+from tests.support.proof import failures, misnamed, tried_anew, unused_slips, unused_tests
 
 each_bank = pytest.mark.parametrize("bank", BANKS, ids=str)
 
@@ -14,7 +13,7 @@ each_bank = pytest.mark.parametrize("bank", BANKS, ids=str)
 @each_bank
 def test_the_public_checks_say_of_a_solution_what_the_bank_says(scorers, bank):
     """Of those that are tried anew; the proof did it for all."""
-    some = [variant for kind in (bank.right, bank.wrong, bank.tricks) for variant in kind[::EVERY]]
+    some = sum(tried_anew(bank).values(), [])
     assert any(variant.name in bank.says for variant in some)
     assert misnamed(bank, scorers(bank), some) == []
 

@@ -1,7 +1,8 @@
 """Thirty students through the whole cycle with real parts, from the release to the feedback and the table of marks.
 
 What each should have is computed from the prices of the bank and of variants/handed_in.py, never from what came out.
-The right and the wrong answers stand in the bank at equal distances; of each group of malformed ones there is one.
+The right and the wrong answers stand in the bank at equal distances; of each group of malformed ones there is one, and
+of those that nobody can grade some more. Kernels start warm here; those who are alone in a course have cold ones.
 """
 
 import csv
@@ -96,14 +97,16 @@ ENDLESS = "import time\nwhile True:\n    time.sleep(0.1)"
 LAST_LOST = {f"test-{LAST}": POINTS[f"test-{LAST}"]}
 RIGHT, WRONG = of_bank(BANK.right[0]), of_bank(BANK.wrong[0])
 STUDENTS = (
-    {f"right-{n}": Student({NOON: of_bank(variant)}) for n, variant in enumerate(spread(BANK.right, 6))}
-    | {f"wrong-{n}": Student({NOON: of_bank(variant)}) for n, variant in enumerate(spread(BANK.wrong, 7))}
+    {f"right-{n}": Student({NOON: of_bank(variant)}) for n, variant in enumerate(spread(BANK.right, 3))}
+    | {f"wrong-{n}": Student({NOON: of_bank(variant)}) for n, variant in enumerate(spread(BANK.wrong, 4))}
     | {
         name: Student({NOON: malformed(kind)})
         for name, kind in {
             "renamed": "called homework_final_v2.ipynb", "packed": "an archive", "encoded": "UTF-16",
             "bare": "no metadata in any cell", "deleted": "an answer deleted",
-            "cut": "cut off", "picture": "a picture of the answer", "empty": "empty",
+            "cut": "cut off", "picture": "a picture of the answer", "empty": "empty", "page": "a web page",
+            "pdf": "a PDF called a notebook", "merging": "an unfinished merge", "no-cell": "no cell",
+            "other": "another assignment's notebook", "list": "a list",
         }.items()
     }
     | {
@@ -161,6 +164,7 @@ def cycle(generated, tmp_path_factory):
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write(patient_with_all_but(ENDLESS))
         config.write("c.Execute.iopub_timeout = 600\nc.LateDays.free = 1\nc.LateDays.share = 0.1\n")
+        config.write(f"c.ExecuteOutside.warm = {{{ASSIGNMENT!r}: ['numpy', 'numpy.random']}}\n")
     people = "".join(f"{name},{name.title()},Of Thirty,{name}@x.de\n" for name in ROSTER)
     (course.root / "roster.csv").write_text(f"student_id,first_name,last_name,email\n{people}")
     dates = f"{ASSIGNMENT},{DUE} UTC,\n{ASSIGNMENT},{EXTENDED} UTC,extended\n"

@@ -1,20 +1,29 @@
-"""Processor time for each submission, from collected to table and feedback: `make grade` beside nbgrader as it comes.
+"""Seconds for each submission, from collected to table and feedback: `make grade` beside nbgrader as it comes.
 
-    python tests/benchmarks/grading.py [--students N] [--rounds N]
+    python tests/benchmarks/grading.py [ASSIGNMENT] [--students N] [--rounds N]
 
-Every submission is the right solution of *Attention from scratch*. nbgrader as it comes has a configuration of two
-lines; what it runs is `autograde`, `generate_feedback` and `export`. Both grade in a course of their own, by turns,
-with all their processes and kernels counted. In the second run of a round, one submission of all has changed.
+Every submission is the right solution. nbgrader as it comes has a configuration of two lines; what it runs is
+`autograde`, `generate_feedback` and `export`, on one core, as it knows no other way. `make grade` uses all cores, and
+starts its kernels cold, or warm from a process that has imported NumPy and PyTorch; or without the sandbox. All arms of
+a round grade the same works, in a course of their own, in an order drawn for the round; all their processes and kernels
+are counted. Then one submission has changed, and they grade again.
 """
 
 import argparse
+import json
+import os
+import random
 import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -24,66 +33,131 @@ from tests.support.course import ASSIGNMENT, BIN, Course, filled_in, reference_a
 PLAIN = """c = get_config()
 c.CourseDirectory.course_id = "attention"
 """
-# by name: the commands, in the course's folder
-ARMS = {
-    "nbgrader as it comes": [
-        [BIN / "nbgrader", "autograde", ASSIGNMENT],
-        [BIN / "nbgrader", "generate_feedback", ASSIGNMENT],
-        [BIN / "nbgrader", "export"],
-    ],
-    "make grade": [[sys.executable, "-m", "course_lib.grading.marking", ASSIGNMENT]],
-}
+STOCK = "nbgrader as it comes"
+MODULES = {ASSIGNMENT: ["numpy"]}  # which a warm start has imported; of all other assignments these:
+FRAMEWORK = ["numpy", "torch"]
+
+
+class Arm(NamedTuple):
+    """One way to grade: what is added to the configuration, and to the environment."""
+
+    configuration: str = ""
+    environment: dict[str, str] = {}
+
+
+def arms_of(assignment: str) -> dict[str, Arm]:
+    """The ways of `make grade`, by name."""
+    modules = MODULES.get(assignment, FRAMEWORK)
+    warm = f"\nc.ExecuteOutside.warm = {{{assignment!r}: {modules!r}}}\n"
+    return {
+        "cold": Arm(),
+        "warm": Arm(warm),
+        "cold, no sandbox": Arm(environment={"COURSE_GRADING_SANDBOX": "off"}),
+    }
+
+
+class Took(NamedTuple):
+    """Seconds of a run."""
+
+    wall: float
+    processor: float
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Grade the same submissions by both, and print seconds of processor time for each submission."""
+    """Grade the same submissions in every way, and print seconds for each submission, and ratios."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("assignment", nargs="?", default=ASSIGNMENT)
     parser.add_argument("--students", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args(arguments)
     if min(chosen.students, chosen.rounds) < 1:
         parser.error("at least one student and one round")
-    seconds = {name: [] for name in ARMS}
-    for _ in range(chosen.rounds):
-        for name, rounds in seconds.items():
-            with tempfile.TemporaryDirectory() as folder:
-                rounds.append(measured(name, Path(folder), chosen.students))
-    print(f"{chosen.students} submissions, {chosen.rounds} rounds; seconds of processor time, the median of the rounds")
-    for name, rounds in seconds.items():
-        first, second = (statistics.median(times) for times in zip(*rounds, strict=True))
-        print(f"{name:22s} all new {first / chosen.students:5.2f} a submission, one changed {second:6.2f} in all")
-    theirs, ours = seconds.values()
-    for which, what in enumerate(("all new", "one changed")):
-        ratios = sorted(mine[which] / other[which] for mine, other in zip(ours, theirs, strict=True))
-        print(f"make grade / nbgrader, {what}: {statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]")
+    if not (ROOT / "assignments" / "source" / chosen.assignment).is_dir():
+        parser.error(f"no assignment {chosen.assignment!r}")
+    names = [STOCK, *arms_of(chosen.assignment)]
+    rounds, scores = [], {}
+    for number in range(chosen.rounds):
+        taken = {}
+        for name in random.Random(number).sample(names, len(names)):
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                taken[name], scores[name] = measured(name, Path(folder), chosen.assignment, chosen.students)
+            print(f"round {number + 1}, {name}: {taken[name][0]}", file=sys.stderr, flush=True)
+        rounds.append(taken)
+    if any(score != scores[STOCK] for score in scores.values()):
+        raise RuntimeError(f"not the same scores: {json.dumps(scores)}")
+    print(
+        f"{chosen.assignment}, {chosen.students} submissions, {os.cpu_count()} cores; medians of {chosen.rounds} rounds"
+    )
+    for name in names:
+        new, changed = ([taken[name][which] for taken in rounds] for which in (0, 1))
+        wall, processor = (statistics.median(values) / chosen.students for values in zip(*new, strict=True))
+        again = statistics.median(each.wall for each in changed)
+        print(
+            f"{name:22s} {wall:6.2f} s a submission, {processor:6.2f} of a processor; one changed {again:6.1f} s in all"
+        )
+    for name in names[1:]:
+        times = sorted(taken[STOCK][0].wall / taken[name][0].wall for taken in rounds)
+        print(f"{name} is {statistics.median(times):.1f} times [{times[0]:.1f}, {times[-1]:.1f}] as fast as {STOCK}")
+    costs = sorted(taken["cold"][0].wall / taken["cold, no sandbox"][0].wall for taken in rounds)
+    print(f"with / without the sandbox: {statistics.median(costs):.2f} [{costs[0]:.2f}, {costs[-1]:.2f}]")
     return 0
 
 
-def measured(name: str, folder: Path, students: int) -> tuple[float, float]:
-    """Seconds of processor time of two runs: of all submissions, and again when one has changed."""
+def measured(name: str, folder: Path, assignment: str, students: int) -> tuple[tuple[Took, Took], dict]:
+    """What two runs took, of all submissions and again when one has changed; the scores of each graded cell."""
     course = Course(folder / "run")
-    if name != "make grade":
-        (course.root / "nbgrader_config.py").write_text(PLAIN, encoding="utf-8")
-    environment = course._environment("instructor")
-    run(course.root, environment, [[BIN / "nbgrader", "generate_assignment", ASSIGNMENT]])
-    answers = reference_answers(course.source)
+    arm = arms_of(assignment).get(name, Arm())
+    configuration = course.root / "nbgrader_config.py"
+    configuration.write_text(PLAIN if name == STOCK else configuration.read_text(encoding="utf-8") + arm.configuration)
+    environment = course._environment("instructor") | arm.environment
+    run(course.root, environment, [[BIN / "nbgrader", "generate_assignment", assignment]])
+    source, release = (
+        nbformat.read(course.root / place / assignment / f"{assignment}.ipynb", as_version=4)
+        for place in ("source", "release")
+    )
+    answers = reference_answers(source)
+    work = filled_in(release, answers)
     for number in range(students):
-        course.submit(f"student{number}", filled_in(course.release, answers))
-    first = run(course.root, environment, ARMS[name])
+        hand_in(course, assignment, f"student{number}", work)
+    marking = [[sys.executable, "-m", "course_lib.grading.marking", assignment]]
+    stock = [
+        [BIN / "nbgrader", *words]
+        for words in (("autograde", assignment), ("generate_feedback", assignment), ("export",))
+    ]
+    commands = stock if name == STOCK else marking
+    first = run(course.root, environment, commands)
     shutil.rmtree(course.root / "submitted" / "student0")
-    course.submit("student0", filled_in(course.release, answers | {"softmax": answers["softmax"] + "\n# a comment"}))
-    return first, run(course.root, environment, ARMS[name])
+    cell = next(cell for cell in answers if "def " in answers[cell])
+    changed = filled_in(release, answers | {cell: answers[cell] + "\n# a comment"})
+    hand_in(course, assignment, "student0", changed)
+    second = run(course.root, environment, commands)
+    with course.gradebook() as gradebook:
+        scores = {
+            grade.name: grade.auto_score
+            for number in range(students)
+            for grade in gradebook.find_submission_notebook(assignment, assignment, f"student{number}").grades
+        }
+    return (first, second), scores
 
 
-def run(folder: Path, environment: dict, commands: list) -> float:
-    """The processor time of commands, with all their children."""
-    start = resource.getrusage(resource.RUSAGE_CHILDREN)
+def hand_in(course: Course, assignment: str, student: str, notebook) -> None:
+    """Lay a notebook where `nbgrader collect` would."""
+    folder = course.root / "submitted" / student / assignment
+    folder.mkdir(parents=True)
+    nbformat.write(notebook, folder / f"{assignment}.ipynb")
+
+
+def run(folder: Path, environment: dict, commands: list) -> Took:
+    """What commands took, with all their children."""
+    start, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     for command in commands:
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         if done.returncode not in (0, 1):  # 1: somebody needs attention
             raise RuntimeError(f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        if "has no effect" in done.stdout:
+            raise RuntimeError(done.stdout)
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime
+    return Took(time.monotonic() - begun, end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.site_access import inspect_access
-from tests.support.site_checker import open_window, serve, telling_pages
+from tests.support.site_access import OF_COLOURS, inspect_access
+from tests.support.site_checker import open_window, pages_of_new_kinds, serve, telling_pages
 
 # The reference has one template and many thousands of signatures; it is looked at where it is shortest.
 LONG = ("book/api/neutral.html", "book/api/tensorflow.html", "book/api/torch.html")
@@ -36,15 +36,21 @@ def test_a_fault_is_found_where_a_reader_meets_it(tmp_path, browser, rule):
     dark, body, where = FAULTS[rule]
     (tmp_path / "one.html").write_text(PAGE % (dark, body), encoding="utf-8")
     with serve(tmp_path) as base, open_window(browser, base) as window:
-        found = inspect_access(window.new_page(), base, "one.html")
+        page = window.new_page()
+        found = inspect_access(page, base, "one.html")
+        but_for_colours = inspect_access(page, base, "one.html", colours=False)
     assert {tuple(finding.message.split(": ")[:2]) for finding in found} == {(where, rule)}
+    assert but_for_colours == ([] if rule in OF_COLOURS else found)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_page_has_a_fault(site, browser, address, part):
+    """Colours where a page has a kind of element that no longer one has: the site's checker measures all of them."""
+    every = [name for name in telling_pages(site) if name not in LONG]
+    kinds = pages_of_new_kinds(site, every)
+    pages = every[part::PARTS]
     with open_window(browser, address) as window:
         tab = window.new_page()
-        pages = [name for name in telling_pages(site) if name not in LONG][part::PARTS]
-        found = [str(finding) for name in pages for finding in inspect_access(tab, address, name)]
-    assert len(pages) > 5
+        found = [str(fault) for name in pages for fault in inspect_access(tab, address, name, name in kinds)]
+    assert len(pages) > 5 and kinds.intersection(pages)
     assert not found, "\n".join(found[:40])

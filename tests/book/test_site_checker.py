@@ -12,6 +12,7 @@ from tests.support.site_checker import (
     inspect_links,
     inspect_page,
     open_window,
+    pages_of_new_kinds,
     serve,
     telling_pages,
 )
@@ -188,6 +189,19 @@ def test_every_page_is_opened_but_for_listings_with_nothing_new(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(body, encoding="utf-8")
     assert telling_pages(tmp_path) == sorted(pages.keys() - {"_modules/lib/old.html"})
+
+
+def test_pages_of_new_kinds_have_among_them_all_kinds_of_elements(tmp_path):
+    pages = {
+        "long.html": "<p>one</p><b class='x'>two</b>" + "words " * 9,
+        "same.html": "<b class='x'>one</b><p>two</p>",
+        "class.html": "<b class=\"y\">one</b>",
+        "style.html": "<p style=\"color: red\">",
+    }
+    for name, body in pages.items():
+        (tmp_path / name).write_text(body, encoding="utf-8")
+    assert pages_of_new_kinds(tmp_path, pages) == {"long.html", "class.html", "style.html"}
+    assert pages_of_new_kinds(tmp_path, pages, ["same.html"]) == {"same.html", "class.html", "style.html"}
 
 
 def test_without_a_chromium_the_error_says_how_to_install_one(monkeypatch):

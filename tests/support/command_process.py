@@ -1,7 +1,8 @@
-"""Run nbgrader commands quickly: one warm process, one fork per command (importing nbgrader takes seconds).
+"""Run nbgrader commands, and ours that grades, quickly: one warm process, one fork per command (imports take seconds).
 
-Reads one JSON object per line (arguments, folder, environment, output file) from standard input; writes the exit
-status of the command per line. The command is the same code that the `nbgrader` script runs.
+Reads one JSON object per line (program, arguments, folder, environment, output file) from standard input; writes the
+exit status of the command per line. The command is the same code that the `nbgrader` script runs, or
+`python -m course_lib.grading.marking`.
 """
 
 import json
@@ -13,6 +14,8 @@ import nbgrader.apps
 import nbgrader.server_extensions.formgrader  # noqa: F401
 from nbgrader.apps.nbgraderapp import NbGraderApp
 
+from course_lib.grading.marking.__main__ import main as marking
+
 
 def _run(job: dict) -> None:
     log = os.open(job["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -22,6 +25,8 @@ def _run(job: dict) -> None:
     os.environ.clear()
     os.environ.update(job["environment"])
     os.chdir(job["folder"])
+    if job["program"] == "marking":
+        raise SystemExit(marking(job["arguments"]))
     sys.argv = ["nbgrader", *job["arguments"]]
     NbGraderApp.launch_instance()
 

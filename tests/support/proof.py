@@ -14,9 +14,10 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tests.assignments.variants import Bank
+from tests.assignments.variants import Bank, Variant
 from tests.assignments.variants.banks import BANKS
 from tests.support.course import ROOT, grade_id, maximum, reference_answers
 from tests.support.mutants import Mutant, mutants, own_part
@@ -27,6 +28,23 @@ SEEDS = range(20)
 GRADERS = ("closed.py", "compare.py", "contain.py", "score.py", "tensors.py")
 # What grades only those assignments that name it
 OF_SOME = {"kept.py": "expect_kept", "packed.py": "unpack", "untouched.py": "expect_untouched"}
+
+
+def one_of_each(items: Iterable, kind: Callable) -> list:
+    """One for each value of `kind`: the middle one of those that have it."""
+    groups: dict = {}
+    for each in items:
+        groups.setdefault(kind(each), []).append(each)
+    return [group[len(group) // 2] for group in groups.values()]
+
+
+def tried_anew(bank: Bank) -> dict[str, list[Variant]]:
+    """The solutions that the tests try each time, by kind; the record has all, as they are now.
+
+    Of the wrong ones it is one for each cell that some of them change, of the right ones every eighth, and one trick.
+    """
+    wrong = one_of_each(bank.wrong, lambda variant: next(iter(variant.cells)))
+    return {"right": bank.right[::8], "wrong": wrong, "tricks": bank.tricks[:1]}
 
 
 class Fate(NamedTuple):

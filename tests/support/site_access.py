@@ -20,15 +20,16 @@ UNFOLD = """async () => {
 }"""
 
 
-def inspect_access(page: Page, base: str, name: str) -> list[Finding]:
+def inspect_access(page: Page, base: str, name: str, colours: bool = True) -> list[Finding]:
     """Show one page of a site wide and light, then dark, then on a narrow screen; list what axe-core finds in each.
 
-    What is folded is unfolded. Wide and light, all rules count; dark those of colours, narrow those of widths.
+    What is folded is unfolded. Wide and light, all rules count; dark those of colours, narrow those of widths. Without
+    `colours` those of colours count nowhere: they take most of the time.
     """
     found: list[Finding] = []
 
-    def look(how: str, rules: list[str] | None, theirs=THEIRS) -> None:
-        for message in page.evaluate(AXE, [rules, theirs]):
+    def look(how: str, rules: list[str] | None, theirs=THEIRS, without=()) -> None:
+        for message in page.evaluate(AXE, [rules, theirs, list(without)]):
             found.append(Finding(name, "axe", f"{how}: {message}"))
 
     page.goto("about:blank")
@@ -37,10 +38,11 @@ def inspect_access(page: Page, base: str, name: str) -> list[Finding]:
     open_page(page, base + name)
     page.evaluate(UNFOLD)
     page.evaluate(AXE_SCRIPT)
-    look("wide, light", None)
+    look("wide, light", None, without=() if colours else OF_COLOURS)
     page.emulate_media(color_scheme="dark")
     page.evaluate(FOLLOW, "dark")
-    look("wide, dark", OF_COLOURS)
+    if colours:
+        look("wide, dark", OF_COLOURS)
     page.set_viewport_size(NARROW)
     page.evaluate(UNFOLD)
     look("narrow, dark", OF_WIDTH, [])

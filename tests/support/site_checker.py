@@ -7,7 +7,7 @@ import re
 import shutil
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,14 +113,23 @@ def telling_pages(folder: Path) -> list[str]:
     pages = pages_of(folder)
     listings = [name for name in pages if name.startswith("_modules/") and name.count("/") > 1]
     listings.sort(key=lambda name: (-len(Path(name).with_suffix("").as_posix()), name))
-    rest = sorted(listings[1:], key=lambda name: (-(folder / name).stat().st_size, name))
-    seen, telling = set(), set(pages) - set(listings)
-    for name in listings[:1] + rest:
+    written = set(pages) - set(listings)
+    return sorted(written | pages_of_new_kinds(folder, listings[1:], listings[:1]))
+
+
+def pages_of_new_kinds(folder: Path, pages: Iterable[str], first: Iterable[str] = ()) -> set[str]:
+    """Of these pages, those of which the rest is made: each has an element of a kind and class that no longer one has.
+
+    `first` are seen before all others.
+    """
+    rest = sorted(pages, key=lambda name: (-(folder / name).stat().st_size, name))
+    seen, found = set(), set()
+    for name in [*first, *rest]:
         elements = set(ELEMENT.findall((folder / name).read_text(encoding="utf-8")))
         if not elements <= seen:
-            telling.add(name)
+            found.add(name)
             seen |= elements
-    return sorted(telling)
+    return found
 
 
 def is_local(url: str, base: str) -> bool:
