@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -95,7 +94,9 @@ def starved(process: int | str = "self") -> float:
     with contextlib.suppress(OSError):
         for thread in os.listdir(folder):
             with contextlib.suppress(OSError):  # it has just ended
-                waited += int(Path(folder, thread, "schedstat").read_text().split()[1])
+                # asked all the time: plain and without a buffer it takes less than half as long
+                with open(f"{folder}/{thread}/schedstat", "rb", buffering=0) as told:
+                    waited += int(told.read().split()[1])
     return waited / 1e9
 
 

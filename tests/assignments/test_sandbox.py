@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import stat
@@ -17,6 +18,7 @@ import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from traitlets import TraitError
 
+from course_lib.grading.marking.alone import Apart
 from course_lib.grading.outside import execute
 from course_lib.grading.sandbox import __main__ as command
 from course_lib.grading.sandbox import calls, view, warm, watch
@@ -160,6 +162,17 @@ def test_it_knows_little_of_who_grades(inside):
     assert others == [True, 1, "student"]
 
 
+def test_the_process_around_it_has_no_variable_of_who_grades(inside):
+    code = """
+try:
+    found = open("/proc/1/environ", "rb").read()
+except OSError:
+    found = b""
+b"COURSE_OF_A_TEST" in found
+"""
+    assert said(inside, code) is False
+
+
 def test_it_has_no_network(inside):
     code = """
 import socket
@@ -234,7 +247,7 @@ def test_what_cannot_be_measured_is_ended(monkeypatch):
         raise PermissionError("not yours")
 
     monkeypatch.setattr(watch, "too_much", fails)
-    watch._look(psutil.Process(), "", watch.Limits(1, 1, 5.0), told.append)
+    watch._look(psutil.Process(), watch.Limits(1, 1, 5.0), told.append)
     assert told == ["what it uses could not be measured (PermissionError)"]
 
 
@@ -255,6 +268,15 @@ calls = {
     "process_vm_readv": lambda: libc.process_vm_readv(1, None, 0, None, 0, 0),
     "process_vm_writev": lambda: libc.process_vm_writev(1, None, 0, None, 0, 0),
     "kcmp": lambda: libc.syscall(312 if intel else 272, 1, 2, 0, 0, 0),
+    "pidfd_getfd": lambda: libc.syscall(438, os.pidfd_open(1), 0, 0),
+    "io_setup": lambda: libc.syscall(206 if intel else 0, 1, ctypes.byref(ctypes.c_ulong())),
+    "seccomp": lambda: libc.syscall(317 if intel else 277, 1, 0, None),
+    "a filter of calls": lambda: libc.prctl(22, 2, None),
+    "a filter of a socket": lambda: libc.setsockopt(libc.socket(1, 1, 0), 1, 26, ctypes.byref(program), 16),
+    "memory that is shared without a file": lambda: libc.mmap(None, ctypes.c_size_t(4096), 3, 0x21, -1, 0),
+    "a lease": lambda: libc.fcntl(opened, 1024, 1),
+    "news of a folder": lambda: libc.fcntl(os.open("/usr/lib", os.O_RDONLY), 1026, 4),
+    "a pair of sockets of another kind": lambda: libc.socketpair(40, 1, 0, (ctypes.c_int * 2)()),
     "io_uring_setup": lambda: libc.syscall(425, 1, ctypes.create_string_buffer(120)),
     "inotify_init": lambda: libc.inotify_init(),
     "inotify_init1": lambda: libc.inotify_init1(0),
@@ -268,29 +290,91 @@ calls = {
     "a larger buffer to send": lambda: libc.setsockopt(libc.socket(1, 1, 0), 1, 7, ctypes.byref(large), 4),
     "a larger buffer to receive": lambda: libc.setsockopt(libc.socket(1, 1, 0), 1, 8, ctypes.byref(large), 4),
 }
-large = ctypes.c_int(2**22)
+large, program, opened = ctypes.c_int(2**22), ctypes.create_string_buffer(16), os.open(os.__file__, os.O_RDONLY)
 for name, call in calls.items():
     if [call(), errno.errorcode.get(ctypes.get_errno())] != [-1, "ENOSYS"]:
         found.append(name)
 kinds = [libc.socket(kind, 1, 0) >= 0 for kind in (1, 2)]
-others = libc.setsockopt(libc.socket(2, 1, 0), 1, 2, ctypes.byref(large), 4)
-[len(calls), found, kinds, others]
+others = libc.setsockopt(libc.socket(2, 1, 0), 1, 2, ctypes.byref(large), 4), libc.fcntl(opened, 3), libc.prctl(3)
+mine = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), mmap.mmap(os.open("/tmp/x", os.O_RDWR), 1)
+[len(calls), found, kinds, [one >= 0 for one in others]]
 """
-    assert said(inside, code) == [22, [], [True, True], 0]
+    code = 'import mmap\nopen("/tmp/x", "w").write("x")\n' + code.strip()
+    assert said(inside, code) == [31, [], [True, True], [True] * 3]
 
 
-def test_the_filter_is_a_program_whose_jumps_stay_inside_and_other_machines_have_none():
+def test_memory_is_shared_by_files_alone_which_count(inside):
+    code = """
+import mmap, os
+could = []
+for name in ("/dev/zero", "/dev/full", "/dev/null", "/dev/shm/one"):
+    try:
+        could += [name] if mmap.mmap(os.open(name, os.O_RDWR | os.O_CREAT), 4096) else []
+    except (OSError, ValueError) as error:
+        pass
+    if name == "/dev/null":
+        open("/dev/shm/one", "wb").write(bytes(4096))
+could
+"""
+    assert said(inside, code) == ["/dev/shm/one"]
+
+
+def test_nobody_waits_for_a_lease_on_a_file_that_others_read(inside):
+    code = """
+import fcntl, glob, os, signal
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+got = 0
+for place in glob.glob(os.path.dirname(os.__file__) + "/*.py"):
+    number = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.fcntl(number, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        got += 1
+    except OSError:
+        pass
+    os.close(number)
+got
+"""
+    assert said(inside, code) == 0
+
+
+def allows(program: bytes, machine: int, number: int, *arguments: int) -> bool:
+    """What a filter says of a call."""
+    steps = list(struct.iter_unpack("=HBBI", program))
+    given = struct.pack("=iIQ6Q", number, machine, 0, *arguments, *[0] * (6 - len(arguments)))
+    place = held = 0
+    while True:
+        code, yes, no, value = steps[place]
+        if code == 0x06:
+            return value == 0x7FFF0000
+        if code == 0x20:
+            (held,) = struct.unpack_from("=I", given, value)
+        elif code == 0x54:
+            held &= value
+        else:
+            place += yes if {0x15: held == value, 0x35: held >= value}[code] else no
+        place += 1
+
+
+@pytest.mark.parametrize(("machine", "place"), [("x86_64", 0), ("aarch64", 1)])
+def test_the_filter_refuses_these_calls_and_no_others(machine, place):
+    program, audit = filter_of(machine), calls.MACHINES[machine]
+    refused = {numbers[place] for numbers in calls.CALLS}
+    mmap, fcntl, prctl, setsockopt, socket_, pair = (rule.numbers[place] for rule in calls.RULES)
+    for number in range(470):
+        assert allows(program, audit, number, 2, 2, 2, 2) is (number not in refused), number
+        assert not allows(program, audit + 1, number, 2, 2, 2, 2)
+    assert not allows(program, audit, 0x40000000) and not allows(program, audit, 0x40000000 + mmap, 0, 4096, 3, 2)
+    assert [allows(program, audit, mmap, 0, 4096, 3, how) for how in (0x01, 0x02, 0x21, 0x22, 0x4021)] == [
+        True, True, False, True, False,
+    ]  # fmt: skip
+    assert [allows(program, audit, fcntl, 3, what) for what in (3, 1024, 1025, 1026)] == [True, False, True, False]
+    assert [allows(program, audit, prctl, what) for what in (4, 22, 38)] == [True, False, True]
+    options = [(1, 2), (1, 7), (1, 8), (1, 26), (1, 50), (1, 51), (1, 52), (41, 26), (6, 7)]
+    assert [allows(program, audit, setsockopt, 3, *option) for option in options] == [True, *[False] * 6, True, True]
+    for number in (socket_, pair):
+        families = [allows(program, audit, number, family, 1) for family in (1, 2, 10, 16, 17, 40)]
+        assert families == [True] * 4 + [False] * 2
     assert filter_of("unknown") == b""
-    for machine in ("x86_64", "aarch64"):
-        steps = list(struct.iter_unpack("=HBBI", filter_of(machine)))
-        for place, (code, yes, no, _) in enumerate(steps):
-            assert max(place + 1 + yes, place + 1 + no) < len(steps) or code == 0x06
-        refuse, allow = steps[-2:]
-        tests = [(at + 1, *step[1:3]) for at, step in enumerate(steps) if step[0] == 0x15]
-        ends = [(steps[after + yes], steps[after + no]) for after, yes, no in tests]
-        assert ends[0][1] == refuse  # another architecture's call
-        assert sum(yes == refuse for yes, _ in ends) == len(calls.CALLS) + len(calls.SIZES)
-        assert [yes == allow for yes, _ in ends[-4:]] == [True] * 4 and ends[-1][1] == refuse and ends[-5][1] == allow
 
 
 HOLDING = """
@@ -303,14 +387,28 @@ for _ in range({processes}):
 TOO_MUCH = {
     "processes": (HOLDING.format(processes=40, numbers=1), {}, "more than 20 processes"),
     "memory": (HOLDING.format(processes=9, numbers=2**23), {}, "GiB of memory"),
-    "memory let go": (
-        "import mmap\nkept = []\nwhile True:\n    kept.append(mmap.mmap(-1, 2**25))\n"
-        "    kept[-1].write(bytes(2**25))\n    kept[-1].madvise(mmap.MADV_DONTNEED)\n"
-        "    len(kept) > 40 and print(1 / 0)",
+    "memory whose first thread has ended": (
+        "import ctypes, os, threading, time\ndef hold():\n    kept = b'x' * 2**26\n    time.sleep(600)\n"
+        "for _ in range(9):\n    if os.fork() == 0:\n        threading.Thread(target=hold).start()\n"
+        "        ctypes.CDLL(None).syscall(60 if os.uname().machine == 'x86_64' else 93, 0)\ntime.sleep(600)",
+        {},
+        "GiB of memory",
+    ),
+    "memory that is handed on and on": (
+        "import ctypes, os, time, numpy\nlibc = ctypes.PyDLL(None)\nfor _ in range(12):\n    if os.fork() == 0:\n"
+        "        kept = numpy.ones(2**24)\n        while True:\n            libc.fork() and libc._exit(0)\n"
+        "time.sleep(600)",
         {},
         "GiB of memory",
     ),
     "files": ("for n in range(10**9):\n    open(f'/tmp/{n}', 'w').close()", {}, "files"),
+    "files of a kernel whose first thread has ended": (
+        "import ctypes, os, threading\ndef write():\n    for n in range(10**9):\n"
+        "        open(f'/tmp/{n}', 'w').close()\nthreading.Thread(target=write).start()\n"
+        "ctypes.CDLL(None).syscall(60 if os.uname().machine == 'x86_64' else 93, 0)",
+        {},
+        "files",
+    ),
     "files beside its sockets": ("for n in range(10**9):\n    open(f'/run/kernel/{n}', 'w').close()", {}, "files"),
     "page tables": (
         "import mmap, time\nwide = mmap.mmap(-1, 2**39, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)\n"
@@ -362,6 +460,57 @@ def test_whoever_takes_too_much_is_ended_with_a_reason(start, tmp_path, code, se
         client.execute(code)
         assert wait_for(lambda: manager.provisioner.ended, 60) and why in manager.provisioner.ended
         assert wait_for(lambda: not manager.is_alive())
+
+
+def test_memory_without_a_file_counts_where_its_pages_are_let_go(monkeypatch):
+    code = """
+import mmap, sys, time
+kept = mmap.mmap(-1, 2**27)
+kept.write(bytes(2**27))
+kept.madvise(mmap.MADV_DONTNEED)
+print(flush=True)
+time.sleep(600)
+"""
+    monkeypatch.setattr(watch, "in_sockets", lambda process: 0)
+    with subprocess.Popen(["sh", "-c", '"$0" -c "$1"; :', sys.executable, code], stdout=subprocess.PIPE) as around:
+        family = psutil.Process(around.pid)
+        try:
+            around.stdout.readline()
+            assert watch.too_much(family, "/nowhere", watch.Limits(2**28, 5, 1.0)) == ""
+            assert "GiB of memory" in watch.too_much(family, "/nowhere", watch.Limits(2**27, 5, 1.0))
+            monkeypatch.setattr(os.path, "exists", lambda place: False)  # a Linux that does not say who is whose child
+            assert list(watch.descendants(family.pid)) == [each.pid for each in family.children()]
+        finally:
+            for each in family.children():
+                each.kill()
+
+
+def test_each_process_is_measured_as_soon_as_it_is_known(monkeypatch):
+    steps = []
+
+    def known(first):
+        for number in (1, 2):
+            steps.append(f"known {number}")
+            yield number
+
+    monkeypatch.setattr(watch, "descendants", known)
+    monkeypatch.setattr(watch, "_said", lambda number, file: steps.append(f"measured {number}") or {})
+    monkeypatch.setattr(watch, "shared", lambda family: (0, 0))
+    monkeypatch.setattr(watch, "in_sockets", lambda process: 0)
+    assert watch.too_much(psutil.Process(), "/nowhere", watch.Limits(2**30, 5, 1.0)) == ""
+    assert steps == ["known 1", "measured 1", "known 2", "measured 2"]
+
+
+def test_memory_in_swap_counts(monkeypatch):
+    said = {"status": {b"Threads": 1, b"VmRSS": 2**10, b"VmPTE": 8, b"VmSwap": 2**20}, "smaps_rollup": {b"Pss": 2**10}}
+    said["smaps_rollup"][b"SwapPss"] = 2**20
+    monkeypatch.setattr(watch, "_said", lambda number, file: said[file])
+    monkeypatch.setattr(watch, "descendants", lambda first: iter([first]))
+    monkeypatch.setattr(watch, "in_sockets", lambda process: 0)
+    limits = watch.Limits(2**30, 5, 1.0)
+    assert watch.too_much(psutil.Process(), "/nowhere", limits) == "it used more than 1 GiB of memory"
+    said["smaps_rollup"][b"SwapPss"] = 0
+    assert watch.too_much(psutil.Process(), "/nowhere", limits) == ""
 
 
 def test_where_the_machine_has_no_more_memory_the_system_ends_it_and_not_who_grades(start, tmp_path):
@@ -438,6 +587,35 @@ other.kill()
     assert behind == 19 and kernels == os.getpriority(os.PRIO_PROCESS, 0)
 
 
+def test_nothing_that_a_kernel_starts_gets_out_of_its_place_behind_others(start, tmp_path):
+    code = """
+import os, subprocess, threading, time
+beside = subprocess.Popen(["sleep", "600"])
+if os.fork() == 0:
+    for _ in range(40):  # before it is put behind, and after
+        threading.Thread(target=time.sleep, args=(600,)).start()
+        time.sleep(0.05)
+    os.setsid()  # a share of its own
+    time.sleep(600)
+True
+"""
+    with kernel(tmp_path, **start) as (manager, client):
+        assert said(client, code)
+        of_kernel, *started = watch.descendants(manager.provisioner.pid)
+        assert of_kernel == manager.provisioner.kernel_pid and len(started) == 2
+        alone = max(started)
+
+        def threads():
+            return [int(one) for one in os.listdir(f"/proc/{alone}/task")]
+
+        assert wait_for(lambda: os.getsid(alone) != os.getsid(of_kernel))
+        assert wait_for(lambda: all(os.getpriority(os.PRIO_PROCESS, one) == 19 for one in threads()))
+        assert len(threads()) == 41 and os.getpriority(os.PRIO_PROCESS, of_kernel) == os.getpriority(os.PRIO_PROCESS, 0)
+        with contextlib.suppress(FileNotFoundError):  # not every Linux shares its processors by sessions
+            assert wait_for(lambda: open(f"/proc/{alone}/autogroup").read().split()[-1:] in ([], ["19"]))
+            assert open(f"/proc/{of_kernel}/autogroup").read().split()[-1:] in ([], ["0"])
+
+
 def test_a_start_that_fails_late_leaves_no_process(tmp_path, monkeypatch):
     begun = []
 
@@ -458,8 +636,7 @@ def test_an_interrupt_does_not_reach_a_process_that_has_got_its_number(start, tm
             assert wait_for(lambda: not manager.is_alive())
             manager.provisioner.kernel_pid = other.pid  # as the system might number it
             asyncio.run(manager.provisioner.send_signal(signal.SIGINT))
-            assert manager.provisioner._known() is None
-            assert open(f"/proc/{other.pid}/oom_score_adj").read() == open("/proc/self/oom_score_adj").read()
+            assert manager.provisioner._kernel_itself() is None
             with contextlib.suppress(subprocess.TimeoutExpired):
                 other.wait(1)
             assert other.poll() is None
@@ -471,6 +648,17 @@ def test_one_process_gets_no_more_memory_than_all_may_have(start, tmp_path):
     with kernel(tmp_path, **start) as (_, client):
         code = "import numpy\ntry:\n    numpy.ones(2**28)\n    got = True\nexcept MemoryError:\n    got = False\ngot"
         assert said(client, code) is False
+
+
+def limit_in_a_kernel(folder, start):
+    """Bytes that one may write into a file, whose settings say more than its grader may."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**29, 2**29))
+    with kernel(folder, scratch=2**30, **start) as (_, client):
+        return said(client, "import resource\nresource.getrlimit(resource.RLIMIT_FSIZE)")
+
+
+def test_a_kernel_that_may_have_more_than_its_grader_has_as_much(start, tmp_path):
+    assert Apart(120, limit_in_a_kernel, tmp_path, start).result() == [2**29] * 2
 
 
 def test_a_folder_that_is_hidden_stays_empty_below_one_that_is_seen(start, tmp_path):

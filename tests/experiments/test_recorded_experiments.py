@@ -55,7 +55,6 @@ from notebooks.experiments.train_translator import RECIPES, SHIPPED
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {path.stem: path for path in (ROOT / "notebooks/experiments").glob("*.py") if path.stem[0] != "_"}
 CHOSEN = ("peak", "dropout", "tokens", "rate", "epochs", "lr", "layer")  # by a run, where its settings leave them open
-UNTOLD = (whole_reviews,)  # recorded in part, for what no lecture tells yet
 MODULES = [
     rnn_attention,
     ablations,
@@ -82,6 +81,7 @@ MODULES = [
     speech,
     text_to_text,
     decisions,
+    whole_reviews,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 TIMED = pytest.mark.parametrize("module", [rnn_attention, ablations], ids=lambda m: m.__name__)
@@ -102,13 +102,6 @@ def test_the_record_has_the_runs_of_the_table_with_their_settings(module):
         settings = {key: value for key, value in run._asdict().items() if key not in open_ones}
         assert {key: recorded[name][key] for key in settings} == settings, name
         assert experiment.state(name, recorded) == "recorded"
-
-
-@pytest.mark.parametrize("module", UNTOLD, ids=lambda m: m.__name__)
-def test_what_is_recorded_in_part_has_the_settings_of_the_table(module):
-    experiment, recorded = module.EXPERIMENT, module.EXPERIMENT.record.read()
-    assert recorded and recorded.keys() <= experiment.runs.keys()
-    assert {name: experiment.state(name, recorded) for name in recorded} == dict.fromkeys(recorded, "recorded")
 
 
 @EXPERIMENTS
@@ -355,11 +348,7 @@ def test_the_commands_and_files_that_are_named_are_there():
     pages = [path.read_text(encoding="utf-8") for path in ROOT.glob("course_lib/pretrained/*/README.md")]
     said = "\n".join(cells + pages)
     commands = {ROOT / word for word in re.findall(r"\bpython (notebooks/\S+\.py)", said)}
-    assert commands == {
-        path
-        for name, path in SCRIPTS.items()
-        if name not in ("harness", *(m.__name__.rpartition(".")[2] for m in UNTOLD))
-    }
+    assert commands == {path for name, path in SCRIPTS.items() if name != "harness"}
     files = {ROOT / "notebooks" / word for word in re.findall(r"(?<=[`\"])(?:experiments|results)/[\w/.-]+", said)}
     assert len(files) == 8 and [path for path in files if not path.exists()] == []
 

@@ -285,7 +285,6 @@ ALLOWED = {
     "grading/marking/trial.py _copy": "into a temporary copy of a course, which goes when the trial ends",
     "grading/outside/seeds.py _draw": "beside its place, then linked there, unless another was quicker",
     "grading/sandbox/__main__.py main": "into a temporary folder, from which Jupyter installs",
-    "grading/sandbox/provisioner.py _known": "a setting of the system for a process",
     "grading/sandbox/watch.py put_behind": "a setting of the system for a process",
     "training/training_file.py write_training": "beside its place, then renamed",
     "training/training_file.py prepare_folder": "a probe that goes at once",

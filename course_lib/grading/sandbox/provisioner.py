@@ -35,7 +35,6 @@ with needed("lab"):
 
 NAME = "course-sandbox"  # of the entry point
 STARTS_S = 30
-FIRST_TO_END = "1000"  # for oom_score_adj: where the machine's memory runs out, a kernel ends and not its grader
 QUIET = ("sh", "-c", 'exec "$@" 2>/dev/null', "sh")  # what bubblewrap itself says is read, and nothing else
 # What a kernel may know of its surroundings. NBGRADER_EXECUTION, since a notebook may leave out its training then.
 PASSED = ("LANG", "LC_ALL", "TZ", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MPLBACKEND",
@@ -88,13 +87,12 @@ class SandboxProvisioner(LocalProvisioner):
         if not (self.warm and await self._start_warm(cmd, folder, environment, known)):
             await self._start_cold(cmd, folder, environment, known)
         self.pid = self.process.pid
-        self._process_of_kernel = self._known()
-        root = f"/proc/{self.kernel_pid}/root"
-        self.parent.ip = f"{root}{SOCKETS}/s"
+        self._process_of_kernel = self._kernel_itself()
+        self.parent.ip = f"/proc/{self.kernel_pid}/root{SOCKETS}/s"
         self.connection_info = self.parent.get_connection_info()
         limits = Limits(self.memory, self.processes, self.seconds)
         with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended again
-            watch(psutil.Process(self.pid), root, limits, self._end)
+            watch(psutil.Process(self.pid), limits, self._end)
         return self.connection_info
 
     async def prepare(self, env: Mapping[str, str] = os.environ) -> str:
@@ -137,15 +135,17 @@ class SandboxProvisioner(LocalProvisioner):
         nothing, passed = subprocess.DEVNULL, [tell, connection, refused]
         limits = ["prlimit", *(f"--{name}={limit}" for name, limit in self._limits_of_each().items()), "--"]
         command = [
-            bubblewrap(), *ISOLATED, "--info-fd", str(tell), "--clearenv", *environment,
+            bubblewrap(), *ISOLATED, "--info-fd", str(tell), *environment,
             *arguments(folder, self.scratch, self.packages, self.hidden),
             *(["--seccomp", str(refused)] if filter_of() else []), "--ro-bind-data", str(connection), CONNECTION,
             "--", *QUIET, *limits, *command,
         ]  # fmt: skip
         try:
+            # without the grader's variables: those of bubblewrap's own process are read in the sandbox, /proc/1/environ
             around = subprocess.Popen(
-                command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=passed, start_new_session=True
-            )
+                command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, pass_fds=passed, env={},
+                start_new_session=True,
+            )  # fmt: skip
         except BaseException:
             os.close(told)
             raise
@@ -191,19 +191,22 @@ class SandboxProvisioner(LocalProvisioner):
         if self.process:
             self.process.kill()
 
-    def _known(self) -> Forked | None:
+    def _kernel_itself(self) -> Forked | None:
         """The kernel's own process, by more than its number, which is another's when it has ended; None if it has."""
         with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
             kernel = Forked(self.kernel_pid)
-            if psutil.Process(self.kernel_pid).ppid() == self.process.pid:
-                with contextlib.suppress(OSError):  # where the system does not let us, its limits hold all the same
-                    Path(f"/proc/{self.kernel_pid}/oom_score_adj").write_text(FIRST_TO_END)
-                return kernel
+            return kernel if psutil.Process(self.kernel_pid).ppid() == self.process.pid else None
         return None
 
     def _limits_of_each(self) -> dict[str, int]:
-        """What one process may have; of processes it counts threads as well."""
-        return {"data": self.memory, "nproc": 4 * self.processes, "fsize": self.scratch, "core": 0, "nofile": 1024}
+        """What one process may have, and no more than the grader may itself; of processes it counts threads as well."""
+        import resource  # which Windows has not
+
+        wanted = {"data": self.memory, "nproc": 4 * self.processes, "fsize": self.scratch, "core": 0, "nofile": 1024}
+        for name, most in wanted.items():
+            _, own = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
+            wanted[name] = most if own == resource.RLIM_INFINITY else min(most, own)
+        return wanted
 
     def _kind(self, environment: list[str]) -> Kind:
         packages = None if self.packages is None else tuple(self.packages)

@@ -111,7 +111,9 @@ def arguments(folder: Path, scratch: int, packages: Iterable[str] | None, hidden
     for path in of_root():
         given += ["--ro-bind", os.devnull, path]
     given += ["--remount-ro", "/proc"]
-    given += ["--dev", "/dev", "--size", str(scratch), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
+    # what processes share by /dev/zero is memory without a file, which `calls` refuses where it is asked for by `mmap`
+    given += ["--dev", "/dev", "--ro-bind", os.devnull, "/dev/zero"]
+    given += ["--size", str(scratch), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     given += ["--dir", WORK, "--size", str(SMALL), "--tmpfs", SOCKETS]
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if path.suffix != ".ipynb" and not path.is_symlink():

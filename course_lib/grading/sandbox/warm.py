@@ -119,13 +119,13 @@ class Parent:
         self.kind, self.has_worked, self._said = kind, False, tempfile.TemporaryFile()
         me, refused = os.pidfd_open(os.getpid()), holding(filter_of())
         command = [
-            view.bubblewrap(), *ISOLATED, "--clearenv", *kind.environment, "--dir", BESIDE, *files,
+            view.bubblewrap(), *ISOLATED, *kind.environment, "--dir", BESIDE, *files,
             *(["--seccomp", str(refused)] if filter_of() else []),
             "--", sys.executable, SCRIPT, str(theirs.fileno()), str(me), *kind.modules,
         ]  # fmt: skip
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._said,
-            pass_fds=[theirs.fileno(), me, refused], start_new_session=True,
+            pass_fds=[theirs.fileno(), me, refused], start_new_session=True, env={},
         )  # fmt: skip
         theirs.close()
         os.close(me)

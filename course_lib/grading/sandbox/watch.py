@@ -1,19 +1,24 @@
 """Limits on what all processes of a kernel have together: a thread that looks, and ends them where it is too much.
 
-It also puts what a kernel has started behind all others who want a processor.
+It also puts a kernel behind all others who want memory, and what it has started behind all who want a processor.
 
-Memory is what they have, their page tables, what they wrote into folders in memory, and what their sockets may hold.
+Memory is what they have, in swap too, their page tables, what they wrote into folders in memory, and what their sockets
+may hold.
 Besides, the system keeps things for them that it shows to nobody, or to none but root: what is in pipes, locks on
 files, what is awaited by epoll. Of these each user may have so many, as the system is set; some have no limit. Only a
 control group around the grader holds for them, too: `systemd-run --user --scope -p MemoryMax=8G make grade ...`, say.
-Where the machine's memory runs out, the system ends a student's processes before any other (`provisioner`).
+Where the machine's memory runs out, the system ends a student's processes before any other.
+
+Processes come and go while they are counted. One that hands its memory on to a child, ends, and so on for ever, is gone
+when a list of all the machine's processes has been read. So each is measured as soon as its parent names it
+(`descendants`), and whoever takes much is seen sooner or later, not at every look.
 """
 
 import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +34,8 @@ THREADS = 4  # for each process that there may be; the system itself sets no lim
 FILES = 20_000  # in a folder in memory: an empty one takes memory, too
 MAPPINGS = 100_000  # a process has one or two thousand with a framework; to look through more would take too long
 LAST = 19  # the lowest priority
+FIRST_TO_END = "1000"  # for oom_score_adj: where the machine's memory runs out, a kernel ends and not its grader
+GONE = (FileNotFoundError, ProcessLookupError)  # what the system says of a process that ended just then
 SOCKET = 416 * 2**10  # bytes that one holds, as the system is set when it is new; `calls` refuses to enlarge it
 SENT = 2 * 2**30  # bytes by which the grader may grow: messages that it has not read, or that never end, lie there
 
@@ -41,20 +48,19 @@ class Limits(NamedTuple):
     seconds: float  # from its start
 
 
-def watch(process: psutil.Process, root: str, limits: Limits, end: Callable[[str], None]) -> None:
+def watch(process: psutil.Process, limits: Limits, end: Callable[[str], None]) -> None:
     """Start to look after a process and its descendants, until it ends.
 
     Parameters
     ----------
     process : the first one of the sandbox
-    root : its file system, as this process sees it
     limits : what they may have
     end : called with the reason where they have more
     """
-    threading.Thread(target=_look, args=(process, root, limits, end), daemon=True).start()
+    threading.Thread(target=_look, args=(process, limits, end), daemon=True).start()
 
 
-def _look(process: psutil.Process, root: str, limits: Limits, end: Callable[[str], None]) -> None:
+def _look(process: psutil.Process, limits: Limits, end: Callable[[str], None]) -> None:
     last, grader = time.monotonic() + limits.seconds, psutil.Process()
     most = grader.memory_info().rss + SENT
     while _runs(process):
@@ -63,8 +69,9 @@ def _look(process: psutil.Process, root: str, limits: Limits, end: Callable[[str
             why = f"the grader's memory grew by more than {SENT / 2**30:.2g} GiB: it sent too much"
         try:
             put_behind(process)
-            why = too_much(process, root, limits) or why
-        except (psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):  # one that ended just then
+            kernel = next(descendants(process.pid), process.pid)
+            why = too_much(process, f"/proc/{kernel}/root", limits) or why
+        except (psutil.NoSuchProcess, *GONE):  # it ended just then
             pass
         except Exception as error:  # whoever cannot be measured may not go on: a student could be the cause
             why = f"what it uses could not be measured ({type(error).__name__})"
@@ -80,22 +87,53 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def put_behind(process: psutil.Process) -> None:
-    """What a kernel has started gets the lowest priority: it must not take the machine from other students' kernels."""
-    kernels = process.children()[:1]
-    for each in process.children(recursive=True):
-        with contextlib.suppress(psutil.Error, OSError):
-            if each not in kernels and each.nice() < LAST:
-                each.nice(LAST)
-                # each session has a share of its own, which the priority of its processes does not change
-                Path(f"/proc/{each.pid}/autogroup").write_text(str(LAST))
+    """A kernel ends before others, and what it has started computes after others: the machine is not theirs alone."""
+    family = list(descendants(process.pid))
+    for kernel in family[:1]:
+        with contextlib.suppress(OSError):  # where the system does not let us, its limits hold all the same
+            Path(f"/proc/{kernel}/oom_score_adj").write_text(FIRST_TO_END)
+    for each in family[1:]:
+        with contextlib.suppress(OSError):
+            for thread in map(int, os.listdir(f"/proc/{each}/task")):  # each has a priority of its own
+                if os.getpriority(os.PRIO_PROCESS, thread) < LAST:
+                    os.setpriority(os.PRIO_PROCESS, thread, LAST)
+            # Each session has a share of its own, which the priority of its processes does not change; the kernel's
+            # stays as it is.
+            share = Path(f"/proc/{each}/autogroup")
+            if os.getsid(each) != os.getsid(family[0]) and share.read_text().split()[-1:] not in ([], [str(LAST)]):
+                share.write_text(str(LAST))
+
+
+def descendants(first: int) -> Iterator[int]:
+    """The processes that descend from one, each as soon as it is known: its oldest child is the first.
+
+    Yields
+    ------
+    of each process the number of a thread by which the system tells of its memory: the first one's, which is the number
+    of the process, or another one's where that has ended and the others go on
+    """
+    if not os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children"):  # Linux may be built without
+        yield from (_goes_on(each.pid) for each in psutil.Process(first).children(recursive=True))
+        return
+    left = [first]
+    while left:
+        number = left.pop()
+        with contextlib.suppress(*GONE):
+            for thread in os.listdir(f"/proc/{number}/task"):
+                for child in map(int, Path(f"/proc/{number}/task/{thread}/children").read_bytes().split()):
+                    yield _goes_on(child)
+                    left.append(child)
 
 
 def too_much(process: psutil.Process, root: str, limits: Limits) -> str:
-    """What a process and its descendants have more of than they may; "" if nothing."""
-    family = process.children(recursive=True)
+    """What a process and its descendants have more of than they may; "" if nothing.
+
+    root : their file system, as this process sees it
+    """
+    family = {each: _said(each, "status") for each in descendants(process.pid)}
     if len(family) > limits.processes:
         return f"it started more than {limits.processes} processes"
-    if _sum(lambda each: each.num_threads(), family) > THREADS * limits.processes:
+    if sum(said.get(b"Threads", 0) for said in family.values()) > THREADS * limits.processes:
         return f"it started more than {THREADS * limits.processes} threads"
     beside = 0  # bytes that are no process's own
     for folder in ("/tmp", "/dev/shm", SOCKETS):
@@ -107,17 +145,20 @@ def too_much(process: psutil.Process, root: str, limits: Limits) -> str:
     kept, mappings = shared(family)
     if mappings > MAPPINGS:
         return f"it made more than {MAPPINGS} mappings of memory"
-    beside += kept + in_sockets(process) + _sum(page_tables, family)
+    # in page tables the system keeps where memory is: a page of it for each 2 MiB that are touched
+    beside += kept + in_sockets(process) + _sum(family.values(), b"VmPTE")
     # What forks share is in the quick sum more than once: only where that is too much, the slow one is asked.
-    quick, slow = (lambda each: each.memory_info().rss), (lambda each: each.memory_full_info().pss)
-    if beside + _sum(quick, family) > limits.memory and beside + _sum(slow, family) > limits.memory:
-        return f"it used more than {limits.memory / 2**30:.2g} GiB of memory"
+    if beside + _sum(family.values(), b"VmRSS", b"VmSwap") > limits.memory:
+        slow = (_said(each, "smaps_rollup") for each in descendants(process.pid))
+        if beside + _sum(slow, b"Pss", b"SwapPss") > limits.memory:
+            return f"it used more than {limits.memory / 2**30:.2g} GiB of memory"
     return ""
 
 
-def shared(family: list[psutil.Process]) -> tuple[int, int]:
+def shared(family: Iterable[int]) -> tuple[int, int]:
     """Bytes of the mappings without a file that processes may share, each counted once; and the number of all mappings.
 
+    `calls` refuses to make such mappings; so there are some only where it does not know the machine's calls.
     Their pages stay when every process has said that it needs them no more, and then count as nobody's. So their whole
     length counts, and what a process has of them besides counts twice: few have any. Where there are more mappings than
     MAPPINGS, no more are looked at.
@@ -127,9 +168,9 @@ def shared(family: list[psutil.Process]) -> tuple[int, int]:
     for each in family:
         if mappings > MAPPINGS:
             break
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*GONE):
             # a name may hold whatever else Python takes for the end of a line
-            lines = Path(f"/proc/{each.pid}/maps").read_bytes().split(b"\n")[:-1]
+            lines = Path(f"/proc/{each}/maps").read_bytes().split(b"\n")[:-1]
             mappings += len(lines)
             for line in lines:
                 place, rights, _, _, inode, *name = line.split(maxsplit=5)
@@ -137,15 +178,6 @@ def shared(family: list[psutil.Process]) -> tuple[int, int]:
                     first, last = (int(number, 16) for number in place.split(b"-"))
                     found[inode] = max(found.get(inode, 0), last - first)
     return sum(found.values()), mappings
-
-
-def page_tables(process: psutil.Process) -> int:
-    """Bytes in which the system keeps where a process's memory is: a page of it for each 2 MiB that are touched."""
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{process.pid}/status").read_bytes().split(b"\n"):
-            if line.startswith(b"VmPTE:"):
-                return int(line.split()[1]) * 2**10
-    return 0
 
 
 def in_sockets(process: psutil.Process) -> int:
@@ -164,9 +196,27 @@ def in_sockets(process: psutil.Process) -> int:
     return total
 
 
-def _sum(amount: Callable[[psutil.Process], int], family: list[psutil.Process]) -> int:
-    total = 0
-    for each in family:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            total += amount(each)
-    return total
+def _goes_on(number: int) -> int:
+    """A thread of this process that has its memory; the first one if none has."""
+    with contextlib.suppress(*GONE):
+        for thread in os.listdir(f"/proc/{number}/task"):
+            with contextlib.suppress(*GONE):
+                if not Path(f"/proc/{thread}/statm").read_bytes().startswith(b"0 "):
+                    return int(thread)
+    return number
+
+
+def _said(number: int, file: str) -> dict[bytes, int]:
+    """The numbers in a file about a process, by their names; none if it has ended. Those of memory are KiB."""
+    found = {}
+    with contextlib.suppress(*GONE):
+        for line in Path(f"/proc/{number}/{file}").read_bytes().split(b"\n"):
+            name, _, value = line.partition(b":")
+            if value.split()[:1] and value.split()[0].isdigit():
+                found[name] = int(value.split()[0])
+    return found
+
+
+def _sum(said: Iterable[dict[bytes, int]], *names: bytes) -> int:
+    """Bytes that have one of these names."""
+    return sum(2**10 * each.get(name, 0) for each in said for name in names)
