@@ -312,3 +312,17 @@ def test_a_new_secret_makes_no_new_work(tmp_path, releases, solved):
         works.add(found.work)
         assert found.data == {PurePosixPath("submission_secret.txt"): secret.encode()}  # feedback is fetched with it
     assert len(works) == 1
+
+
+def test_who_handed_in_no_notebook_hears_nothing_of_the_file_that_is_nbgraders(tmp_path, releases):
+    (tmp_path / "submission_secret.txt").write_text("a")
+    with pytest.raises(Unreadable, match="^there is no file$"):
+        normalise(tmp_path, releases)
+    (tmp_path / "hw.zip").write_bytes(b"PK\x03\x04 damaged")
+    with pytest.raises(
+        Unreadable, match="^there is no file that can be read: hw.zip is an archive that cannot be opened"
+    ):
+        normalise(tmp_path, releases)
+    (tmp_path / "hw.docx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(Unreadable, match="^there is no notebook, but hw.docx$"):
+        normalise(tmp_path, releases)

@@ -163,8 +163,9 @@ def _why_none(files, candidates, failures, notes, releases) -> str:
             f"{candidates[0].file.path} is another notebook: {known} of the {most} cells of this assignment are in it. "
             "If it is the right one, put its answers into the released notebook"
         )
-    if files:
-        return f"there is no notebook, but {', '.join(str(file.path)[:60] for file in files[:3])}"
+    others = [str(file.path)[:60] for file in files if file.path.name != SECRET]
+    if others:
+        return f"there is no notebook, but {', '.join(others[:3])}"
     return "there is no file" + (f" that can be read: {notes[0]}" if notes else "")
 
 
