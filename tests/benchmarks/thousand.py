@@ -77,19 +77,19 @@ def hand_in(course: Course, students: int) -> dict[str, str]:
     """Lay the good and the broken works into submitted/; what each student's is."""
     release, solutions = course.release, reference_answers(course.source)
     cells = [name for name in solutions if "def " in solutions[name]]
-    attacks, kinds = sorted(ATTACKS), {}
+    attacks, faulty, kinds = sorted(ATTACKS), broken(release, solutions), {}
     for number in range(students):
         student, kind = f"s{number:04d}", "good"
         if number % EVERY == 7:
             kind = f"attack {attacks[number // EVERY % len(attacks)]}"
         elif number % EVERY == 13:
-            kind = list(broken(release, solutions))[number // EVERY % len(broken(release, solutions))]
+            kind = list(faulty)[number // EVERY % len(faulty)]
         kinds[student] = kind
         if kind.startswith("attack"):
             continue
         left_out = cells[number % len(cells)] if number % 3 == 0 else ""
         text = nbformat.writes(filled_in(release, {k: v for k, v in solutions.items() if k != left_out}))
-        text = broken(release, solutions).get(kind, text)
+        text = faulty.get(kind, text)
         folder = course.root / "submitted" / student / ASSIGNMENT
         folder.mkdir(parents=True)
         (folder / f"{ASSIGNMENT}.ipynb").write_text(text, encoding="utf-8")
