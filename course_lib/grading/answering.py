@@ -7,15 +7,13 @@ that is all. Neither expected values nor the tests are here. `course_lib.grading
 import contextlib
 import functools
 import json
-import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from course_lib.grading.clock import Clock
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import Stopped, contained
 from course_lib.grading.followed import Asked, Kept
@@ -85,62 +83,11 @@ def serve(namespace: dict, ask: Callable[[str], str]) -> None:
         said = answers.to(asked)
 
 
-def starved(process: int | str = "self") -> float:
-    """Seconds in which threads of a process were ready to run, and the machine had no processor for them.
-
-    0 of a process that has ended, and where the system does not say it: Linux does, but not in every container.
-    """
-    waited, folder = 0, f"/proc/{process}/task"
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(folder):
-            with contextlib.suppress(OSError):  # it has just ended
-                # asked all the time: plain and without a buffer it takes less than half as long
-                with open(f"{folder}/{thread}/schedstat", "rb", buffering=0) as told:
-                    waited += int(told.read().split()[1])
-    return waited / 1e9
-
-
-class _Clock:
-    """The time that the student's code has had.
-
-    It stands still while the examiner computes, and while the machine has no processor for this process. Works are
-    marked side by side: if one of them keeps the machine busy, another that needs a tenth of a second may get it in the
-    course of many, and that must cost it nothing. What sleeps or waits has no more time than what computes, as it would
-    have if the time of its processor were counted.
-    """
-
-    def __init__(self):
-        self._past, self._stands = 0.0, None
-
-    def now(self) -> float:
-        """Seconds."""
-        return self._goes() if self._stands is None else self._stands
-
-    @contextlib.contextmanager
-    def standing(self):
-        """A block in which no time goes by."""
-        self._stands = self._goes()
-        try:
-            yield
-        finally:
-            self._past, self._stands = self._past + self._goes() - self._stands, None
-
-    def delay_alarm(self, seconds: float) -> None:
-        """Within `contained`, whose alarm comes again and again: let none through before these seconds are over."""
-        if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
-            return  # there is none
-        stop, end = signal.getsignal(signal.SIGALRM), self.now() + seconds
-        signal.signal(signal.SIGALRM, lambda number, frame: stop(number, frame) if self.now() >= end else None)
-
-    def _goes(self) -> float:
-        return time.monotonic() - starved() - self._past
-
-
 class _Answers:
     """Calls the notebook's functions. What it calls may call the examiner's, and these the notebook's again."""
 
     def __init__(self, namespace: dict, ask: Callable[[str], str]):
-        self.namespace, self.ask, self.clock = namespace, ask, _Clock()
+        self.namespace, self.ask, self.clock = namespace, ask, Clock()
         self.own: dict = {}  # the student's functions in whose place the examiner's stand now
         self.kept = Kept()
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from jupyter_client.manager import KernelManager
 
-from course_lib.grading import answering
+from course_lib.grading import answering, clock
 from course_lib.grading.marking.execute import ExecuteToTheEnd
 from course_lib.grading.outside import tests
 from course_lib.grading.outside.examinee import Examinee
@@ -18,7 +18,7 @@ from course_lib.grading.outside.tests import HiddenTests
 from tests.support.examinees import InThisProcess
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or not answering.starved(), reason="the system does not say who waits for a processor"
+    sys.platform != "linux" or not clock.starved(), reason="the system does not say who waits for a processor"
 )
 MANY = 30  # so many keep a processor busy: of ten seconds, whoever is on it too gets a third of one
 COMPUTES = """
@@ -117,7 +117,7 @@ class OneKernel:
         self.manager.interrupt_kernel()
 
     def starved(self):
-        return answering.starved(self.manager.provisioner.pid)
+        return clock.starved(self.manager.provisioner.pid)
 
     def renew(self):
         raise AssertionError("the kernel was lost")
@@ -185,8 +185,25 @@ def test_calls_of_a_test_share_its_time_and_not_what_was_waited_for(monkeypatch)
     assert examinee.end - examinee.clock() < 0.6
 
 
+def test_how_long_somebody_waited_is_asked_seldom_and_then_taken_off(monkeypatch):
+    now, asked = [100.0], []
+
+    def waited():
+        asked.append(now[0])
+        return 0.5 * (now[0] - 100)
+
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+    fed = clock.Fed(waited)
+    readings = []
+    for step in range(1, 41):
+        readings.append(fed())
+        now[0] = 100 + step / 100
+    assert len(asked) <= 9 and asked[-1] > 100.3
+    assert readings[-1] - readings[0] == pytest.approx(0.5 * 0.39, abs=clock.EVERY_S)
+
+
 def test_a_process_that_has_ended_waits_for_nothing():
-    assert answering.starved(2**31) == 0
+    assert clock.starved(2**31) == 0
 
 
 def test_it_is_known_of_a_kernel_that_waits():

@@ -137,7 +137,7 @@ def two(tmp_path, monkeypatch):
         work.cells.insert(0, nbformat.v4.new_code_cell(LOOKS + f"print({student!r})"))
         course.submit(student, work)
     monkeypatch.setattr(warm, "_parents", {})
-    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
+    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook, jobs: None)
     yield course
     warm.end_parents()
 

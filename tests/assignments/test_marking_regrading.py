@@ -19,7 +19,7 @@ import pytest
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 
-from course_lib.grading.marking import alone, batch, gradings, overview, standing
+from course_lib.grading.marking import alone, batch, feedback, gradings, overview, standing
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED
@@ -87,7 +87,7 @@ def surrounded(course, monkeypatch):
     for name, value in course._environment("instructor").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(alone, "_grade", stands_in(3))
-    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
+    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook, jobs: None)
 
 
 def handed_in(course, time, more=""):
@@ -149,23 +149,24 @@ def test_later_work_replaces_the_earlier_unless_it_cannot_be_read(course):
 
 
 def test_feedback_is_made_where_something_changed(course, monkeypatch):
-    made = []
+    made = course.folder / "made.txt"
 
     def generate_feedback(self, assignment, student, force):
         (course.root / "feedback" / student / assignment).mkdir(parents=True, exist_ok=True)
-        made.append(student)
+        with made.open("a") as file:
+            file.write(f"{student} ")
         return {"success": True}
 
     monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
-    monkeypatch.setattr(batch.NbGraderAPI, "generate_feedback", generate_feedback)
+    monkeypatch.setattr(feedback.NbGraderAPI, "generate_feedback", generate_feedback)
     ran(course)
     ran(course)
-    assert made == ["anna"]
+    assert made.read_text() == "anna "
     with course.gradebook() as gradebook:
         gradebook.find_grade("explain", ASSIGNMENT, ASSIGNMENT, "anna").manual_score = 3.5
         gradebook.db.commit()
     ran(course)
-    assert made == ["anna", "anna"]
+    assert made.read_text() == "anna anna "
 
 
 @pytest.mark.parametrize("ends", [None, lambda: "nbgrader: broken"], ids=["and graded again", "and fails now"])
@@ -175,7 +176,7 @@ def test_a_student_removed_from_the_gradebook_stops_no_report(course, monkeypatc
     with course.gradebook() as gradebook:
         gradebook.remove_student("anna")
     monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
-    monkeypatch.setattr(batch.NbGraderAPI, "generate_feedback", lambda *_, **__: {"success": True})
+    monkeypatch.setattr(feedback.NbGraderAPI, "generate_feedback", lambda *_, **__: {"success": True})
     monkeypatch.setattr(alone, "_grade", stands_in(2, ends))
     made, said = ran(course)
     assert ("anna (no score): It could not be graded: nbgrader: broken" in said) == bool(ends)
@@ -196,18 +197,17 @@ def test_a_student_removed_with_all_work_is_left_out_and_named_once(course, monk
 
 def test_nobodys_feedback_stops_that_of_others(course, monkeypatch):
     course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
-    made = []
 
     def generate_feedback(self, assignment, student, force):
-        made.append(student)
         if student == "anna":
             raise OSError(28, "No space left on device")
+        (course.root / "feedback" / student / assignment).mkdir(parents=True)
         return {"success": True}
 
     monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
-    monkeypatch.setattr(batch.NbGraderAPI, "generate_feedback", generate_feedback)
+    monkeypatch.setattr(feedback.NbGraderAPI, "generate_feedback", generate_feedback)
     assert "anna: no feedback: [Errno 28] No space left on device" in ran(course)[1]
-    assert made == ["anna", "zoe"]
+    assert [path.name for path in (course.root / "feedback").iterdir()] == ["zoe"]
 
 
 def test_a_first_grading_that_fails_leaves_nothing(course, monkeypatch):
@@ -420,7 +420,7 @@ def test_a_course_may_call_its_folders_otherwise(course, monkeypatch, capsys):
         return {"success": True}
 
     monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
-    monkeypatch.setattr(batch.NbGraderAPI, "generate_feedback", generate_feedback)
+    monkeypatch.setattr(feedback.NbGraderAPI, "generate_feedback", generate_feedback)
     monkeypatch.setattr(alone, "_grade", stands_in(2))
     assert main([ASSIGNMENT, "--course", str(course.root), "--zip", str(archive.parent), "--jobs", "1"]) == 0
     said = capsys.readouterr().out

@@ -125,7 +125,7 @@ def schedulers(tmp_path_factory):
 @pytest.fixture
 def course(generated, tmp_path, monkeypatch):
     """A course in which nobody gets feedback: where a work is graded, it is made on this machine."""
-    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
+    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook, jobs: None)
     made = Course(tmp_path / "made", copied_from=generated.root)
     for name, value in made._environment("instructor").items():
         monkeypatch.setenv(name, value)

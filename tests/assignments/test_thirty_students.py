@@ -298,7 +298,7 @@ def test_the_whole_course_for_one_student_gives_the_same_row(cycle, generated, t
     shutil.copytree(course.root / "submitted" / name, alone.root / "submitted" / name)
     for key, value in alone._environment("instructor").items():
         monkeypatch.setenv(key, value)
-    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook: None)
+    monkeypatch.setattr(Batch, "_feedback", lambda self, gradebook, jobs: None)
     grading(alone)
     marking_by_hand(alone)
     Batch(alone.root, ASSIGNMENT, say=lambda line: None).report()

@@ -24,7 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--settle", nargs="+", metavar="STUDENT", default=[], help="let the marks of these stand: you have looked"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="works graded at a time; one for each core")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="works graded at a time; one for each core"
+    )
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
@@ -57,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
                 place = batch.folder("submitted") / "STUDENT" / chosen.assignment
                 said = f"Nothing is handed in: put notebooks into {place}, or name an archive with --zip."
                 raise ValueError("\n".join([said, *batch.problems]))
-            print(batch.report(chosen.moodle, chosen.canvas))
+            print(batch.report(chosen.moodle, chosen.canvas, None if chosen.scheduler else chosen.jobs))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

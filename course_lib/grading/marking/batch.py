@@ -8,17 +8,17 @@ from pathlib import Path
 from course_lib._extras import needed
 from course_lib.files import replacing
 from course_lib.grading.marking import dates, incoming, lms, record, report
-from course_lib.grading.marking.alone import cores, gradebook_of, open_course, reason
+from course_lib.grading.marking.alone import cores, gradebook_of, open_course
 from course_lib.grading.marking.cells import Release, release_of
 from course_lib.grading.marking.cluster import places
-from course_lib.grading.marking.gradings import Gradings
+from course_lib.grading.marking.feedback import feedback
+from course_lib.grading.marking.gradings import Bar, Gradings
 from course_lib.grading.marking.overview import write_overview
 from course_lib.grading.marking.standing import standing
 
 with needed("lab"):
     import nbformat
     from nbgrader.api import MissingEntry
-    from nbgrader.apps.api import NbGraderAPI
 
 STRUCTURE = os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")  # nbgrader's own
 
@@ -132,8 +132,11 @@ class Batch:
                 entry.settled = entry.seen
         record.save(self.record, self.entries)
 
-    def report(self, moodle: Path | None = None, canvas: Path | None = None) -> str:
-        """Write dates into the gradebook, grades.csv, changed feedback and the systems' tables; return the summary."""
+    def report(self, moodle: Path | None = None, canvas: Path | None = None, jobs: int | None = None) -> str:
+        """Write dates into the gradebook, grades.csv, changed feedback and the systems' tables; return the summary.
+
+        So many students' feedback as `jobs` says is made at a time, one for each core by default.
+        """
         with gradebook_of(self.course) as gradebook:
             unknown = dates.write_dates(gradebook, self.root / "dates.csv", self.assignment)
             self.problems += [f"{student} has an extension in dates.csv, and is no student" for student in unknown]
@@ -142,7 +145,7 @@ class Batch:
                 entry.late = late.get((self.assignment, student), "")
                 self._undecided(student, entry)
             self._leave_out(gradebook)
-            self._feedback(gradebook)
+            self._feedback(gradebook, jobs or cores())
             rows = report.table(gradebook, self.assignment, self.entries)
             write_overview(gradebook, self.assignment, self.entries, self.record.parent)
             most = gradebook.find_assignment(self.assignment).max_score
@@ -188,23 +191,27 @@ class Batch:
         elif entry.unlaid.startswith("Two works"):
             entry.unlaid = ""
 
-    def _feedback(self, gradebook) -> None:
+    def _feedback(self, gradebook, jobs: int) -> None:
         """Make the feedback of those whose notebook, marks or comments changed."""
-        api = NbGraderAPI(self.course.coursedir, parent=self.course)
+        now = {}
         for student, entry in self.entries.items():
             folder = self.folder("autograded") / student / self.assignment
             if not entry.marked or not folder.is_dir():
                 continue
             try:
-                now = self._shown(gradebook, student, folder)
-                if now == entry.feedback and (self.folder("feedback") / student / self.assignment).is_dir():
-                    continue
-                said = api.generate_feedback(self.assignment, student, force=True)
-                if not said["success"]:
-                    raise RuntimeError(reason(said))
-                entry.feedback = now
+                shown = self._shown(gradebook, student, folder)
             except Exception as error:  # whatever it is, the next student gets feedback
                 self.problems.append(f"{student}: no feedback: {error}")
+            else:
+                if shown != entry.feedback or not (self.folder("feedback") / student / self.assignment).is_dir():
+                    now[student] = shown
+        with Bar(len(now), " pages", self.say) as bar:
+            for student, why in feedback(self.root, self.assignment, now, jobs):
+                if why:
+                    self.problems.append(f"{student}: no feedback: {why}")
+                else:
+                    self.entries[student].feedback = now[student]
+                bar.update()
 
     def _shown(self, gradebook, student: str, folder: Path) -> str:
         """A digest of what a student's feedback shows: the executed notebook in `folder`, the marks, the comments."""

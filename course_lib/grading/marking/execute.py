@@ -5,7 +5,7 @@ import math
 import time
 
 from course_lib._extras import needed
-from course_lib.grading.answering import starved
+from course_lib.grading.clock import starved
 
 with needed("lab"):
     import nbformat

@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,9 +50,21 @@ class Job(NamedTuple):
 
 
 class Bar(tqdm):
-    """How far a run is and how long it may still take, below the lines that are said; for a terminal."""
+    """How far a run is and how long it may still take, below the lines that are said; for a terminal.
+
+    number : of things to be done; unit : what each is; say : what says lines, and there is a bar if it is `print`
+    """
 
     monitor_interval = 0  # tqdm's thread, which would be there at every fork
+
+    def __init__(self, number: int, unit: str, say: Callable[[str], None]):
+        columns, rows = shutil.get_terminal_size()
+        super().__init__(
+            total=number, file=sys.stdout, unit=unit, leave=False,
+            ncols=columns - 1, nrows=rows,  # where a terminal does not say how large it is, tqdm would show nothing
+            smoothing=0,  # an estimate from all works, not from the last ones
+            disable=say is not print or not sys.stdout.isatty(),
+        )  # fmt: skip
 
     def show(self, done: int) -> None:
         """So many works are done by now; its clock goes on also where there are no more than before."""
@@ -77,13 +89,7 @@ class Gradings:
         waiting, begun = deque(folders), time.monotonic()
         number = len(waiting)
         running: list[Job] = []
-        columns, rows = shutil.get_terminal_size()
-        bar = Bar(
-            total=number, file=sys.stdout, unit=" works", leave=False,
-            ncols=columns - 1, nrows=rows,  # where a terminal does not say how large it is, tqdm would show nothing
-            smoothing=0,  # an estimate from all works, not from the last ones
-            disable=self.batch.say is not print or not sys.stdout.isatty(),
-        )  # fmt: skip
+        bar = Bar(number, " works", self.batch.say)
         if not bar.disable:
             self.say = bar.write
         try:

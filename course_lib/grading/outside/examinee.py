@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from course_lib._extras import needed
-from course_lib.grading.answering import starved
+from course_lib.grading.clock import Fed, starved
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S, Stopped, contained
 from course_lib.grading.frameworks import OWNERS, loaded
@@ -65,7 +65,7 @@ class Examinee:
     """
 
     def __init__(self, kernel: Kernel):
-        self.kernel = kernel
+        self.kernel, self._fed = kernel, Fed(lambda: starved() + self.kernel.starved())
         self._client = self._request = None
         self._lost = False
         self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
@@ -85,7 +85,7 @@ class Examinee:
         Else somebody whose work keeps it busy, while others are marked on it, would cost these their points. A wrong
         one costs more time at most, and what a student's own processes do to it costs that of their notebook.
         """
-        return time.monotonic() - starved() - self.kernel.starved()
+        return self._fed()
 
     def call(self, name: str, given: tuple, named: dict, served: dict[str, Callable]):
         """What the student's function of this name returns. Ours stay as they are; `changed` has what it changes.

@@ -1,0 +1,151 @@
+"""Students' pages, made side by side: as nbgrader makes them, and nobody's stops another's."""
+
+import time
+
+import nbconvert.exporters.html
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from nbconvert.exporters import HTMLExporter
+
+from course_lib.grading.marking import feedback
+from tests.support.course import ASSIGNMENT, Course
+
+PLAIN = [
+    nbformat.v4.new_markdown_cell("**Bold**, `code`, $a < b$ and <div>a part that is left open"),
+    nbformat.v4.new_code_cell(
+        "def f(x):\n    return '<b>' + x  # & more",
+        outputs=[
+            nbformat.v4.new_output("stream", name="stdout", text="1 < 2 & 3\n"),
+            nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=["\x1b[31mValueError\x1b[0m"]),
+            nbformat.v4.new_output("execute_result", data={"text/html": "<table><tr><td>4</table>"}),
+        ],
+    ),
+]
+IMAGE = nbformat.v4.new_output("display_data", data={"image/png": "iVBORw0KGgo="})
+
+
+@pytest.fixture(scope="module")
+def course(generated, tmp_path_factory):
+    """A course in which anna and zoe have marks of nothing."""
+    made = Course(tmp_path_factory.mktemp("feedback") / "course", copied_from=generated.root)
+    with made.gradebook() as gradebook:
+        for student in ("anna", "zoe"):
+            gradebook.add_student(student)
+            gradebook.add_submission(ASSIGNMENT, student)
+    return made
+
+
+@pytest.fixture
+def page(course, monkeypatch):
+    """Makes anna's feedback of some cells; the page."""
+    for name, value in course._environment("instructor").items():
+        monkeypatch.setenv(name, value)
+
+    def made(cells, compiled=""):
+        executed(course, "anna", cells)
+        assert feedback.feedback_alone(course.root, ASSIGNMENT, "anna", compiled) == ""
+        return (course.root / "feedback" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+
+    return made
+
+
+def executed(course, student, cells):
+    folder = course.root / "autograded" / student / ASSIGNMENT
+    folder.mkdir(parents=True, exist_ok=True)
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / f"{ASSIGNMENT}.ipynb")
+
+
+def told(course, monkeypatch, make, jobs=2, **settings):
+    """What `feedback` says of anna and zoe, where `make` stands in for what makes one of them."""
+    monkeypatch.setattr(feedback, "feedback_alone", make)
+    for name, value in settings.items():
+        monkeypatch.setattr(feedback, name, value)
+    return dict(feedback.feedback(course.root, ASSIGNMENT, ["anna", "zoe"], jobs))
+
+
+def nbgraders(page, cells, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(feedback, "FeedbackExporter", HTMLExporter)
+        return page(cells)
+
+
+def test_a_page_is_nbgraders(page, monkeypatch):
+    ours = page(PLAIN)
+    assert "left open" in ours and "1 &lt; 2 &amp; 3" in ours
+    assert str(BeautifulSoup(ours, features="html.parser")) == nbgraders(page, PLAIN, monkeypatch)
+
+
+def test_a_page_without_images_is_read_no_second_time(page, monkeypatch):
+    monkeypatch.setattr(nbconvert.exporters.html, "BeautifulSoup", None)
+    assert "left open" in page(PLAIN)
+
+
+def test_images_are_described_as_nbconvert_describes_them(page, monkeypatch):
+    with_image = [*PLAIN, nbformat.v4.new_code_cell("plot()", outputs=[IMAGE])]
+    ours = page(with_image)
+    assert 'alt="No description has been provided for this image"' in ours
+    assert ours == nbgraders(page, with_image, monkeypatch)
+
+
+def test_templates_are_compiled_once(page, tmp_path, monkeypatch):
+    first = page(PLAIN, str(tmp_path))
+    assert list(tmp_path.iterdir())
+    monkeypatch.setattr("jinja2.environment.Environment.compile", None)
+    assert page(PLAIN, str(tmp_path)) == first
+
+
+def test_an_exporter_of_the_courses_own_is_used(course, page, monkeypatch):
+    config = course.root / "nbgrader_config.py"
+    before = config.read_text()
+    own = "from nbconvert.exporters import MarkdownExporter\nc.GenerateFeedback.exporter_class = MarkdownExporter\n"
+    config.write_text(before + own)
+    try:
+        executed(course, "zoe", PLAIN)
+        assert feedback.feedback_alone(course.root, ASSIGNMENT, "zoe") == ""
+    finally:
+        config.write_text(before)
+    assert (course.root / "feedback" / "zoe" / ASSIGNMENT / f"{ASSIGNMENT}.md").is_file()
+
+
+def test_who_has_no_marks_is_told_why(course, page):
+    executed(course, "nobody", PLAIN)
+    assert "nobody" in feedback.feedback_alone(course.root, ASSIGNMENT, "nobody")
+
+
+def test_a_page_that_never_ends_stops_no_others(course, monkeypatch):
+    def make(root, assignment, student, compiled):
+        time.sleep(3600 if student == "anna" else 0)
+        return ""
+
+    said = told(course, monkeypatch, make, jobs=1, PAGE_S=0.5)
+    assert said == {"anna": "it took more than 0.5 seconds", "zoe": ""}
+
+
+def test_pages_are_made_side_by_side(course, monkeypatch, tmp_path):
+    def make(root, assignment, student, compiled):
+        (tmp_path / student).touch()
+        while len(list(tmp_path.iterdir())) < 2:  # until the other one has begun
+            time.sleep(0.01)
+        return ""
+
+    assert told(course, monkeypatch, make, PAGE_S=60) == {"anna": "", "zoe": ""}
+
+
+def test_no_more_are_made_at_a_time_than_told(course, monkeypatch, tmp_path):
+    def make(root, assignment, student, compiled):
+        (tmp_path / student).touch()
+        time.sleep(0.3)
+        alone = [path.name for path in tmp_path.iterdir()] == [student]
+        (tmp_path / student).unlink()
+        return "" if alone else "beside another"
+
+    assert told(course, monkeypatch, make, jobs=1) == {"anna": "", "zoe": ""}
+
+
+def test_where_no_process_can_be_started_that_is_said_of_each(course, monkeypatch):
+    def none(*_):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    said = told(course, monkeypatch, None, Apart=none)
+    assert said == dict.fromkeys(("anna", "zoe"), "[Errno 11] Resource temporarily unavailable")
