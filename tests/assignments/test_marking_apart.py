@@ -2,15 +2,19 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
 import nbformat
+import psutil
 import pytest
 
 from course_lib.grading.marking import batch
 from course_lib.grading.marking.alone import Unfinished, apart, cores, reason
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd, writable
+from course_lib.grading.marking.turn import only_run
 
 NOISY = """import sys, threading, time
 def complain():
@@ -114,6 +118,32 @@ def test_work_apart_returns_raises_and_ends():
             apart(600, signal.raise_signal, signal.SIGTERM)
     with pytest.raises(Unfinished, match="more than 0.2 seconds"):
         apart(0.2, time.sleep, 20)
+
+
+KILLED = """
+import os, sys, time
+from pathlib import Path
+from course_lib.grading.marking.alone import Apart
+from course_lib.grading.marking.turn import only_run
+with only_run(Path(sys.argv[1])):
+    works = [Apart(600, time.sleep, 600) for _ in range(2)]
+    print(*(work._process.pid for work in works), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_is_under_way_ends_with_a_run_that_is_killed_and_keeps_no_other_out(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE, text=True) as run:
+        works = [psutil.Process(int(number)) for number in run.stdout.readline().split()]
+        with pytest.raises(ValueError, match="Another run"), only_run(tmp_path):
+            pass
+        run.kill()
+    _, left = psutil.wait_procs(works, timeout=60)
+    for each in left:
+        each.kill()
+    assert len(works) == 2 and not left
+    with only_run(tmp_path):
+        pass
 
 
 def test_half_a_surrogate_pair_in_an_output_can_be_written(tmp_path):

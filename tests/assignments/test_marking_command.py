@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,14 +43,14 @@ def test_what_is_chosen_is_handed_on_and_the_summary_printed(batch, capsys):
     c, z, m, k = map(Path, "czmk")
     assert batch.asked == [
         (c, "ps1"), ("check", m, k), ("collect", z), ("grade", True, 3, "tcp://s:1"), ("settle", ["a", "b"]),
-        ("report", m, k),
+        ("report", m, k, None),
     ]  # fmt: skip
     assert capsys.readouterr().out == "a summary\n"
     batch.asked.clear()
-    assert command.main(["ps1"]) == 0
+    assert command.main(["ps1", "--jobs", "2"]) == 0
     assert batch.asked == [
-        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False, None, ""), ("settle", []),
-        ("report", None, None),
+        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False, 2, ""), ("settle", []),
+        ("report", None, None, 2),
     ]  # fmt: skip
 
 
@@ -127,3 +129,16 @@ def test_a_run_that_was_told_to_outlive_its_terminal_does(batch, monkeypatch):
         assert command.main(["ps1"]) == 0
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_a_start_leaves_out_what_takes_longest_and_no_notebook_needs():
+    """And whoever wants it still has it, as a program does that has imported it before."""
+    code = (
+        "import sys; import course_lib.grading.marking.__main__; print('rfc3987_syntax' in sys.modules);"
+        "import rfc3987_syntax; print(rfc3987_syntax.is_valid_syntax('iri', 'http://a'))"
+    )
+    before = "import rfc3987_syntax as it, course_lib.grading.marking, sys; print(sys.modules['rfc3987_syntax'] is it)"
+    said = [
+        subprocess.run([sys.executable, "-c", each], capture_output=True, text=True).stdout for each in (code, before)
+    ]
+    assert said == ["False\nTrue\n", "True\n"]

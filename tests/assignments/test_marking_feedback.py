@@ -1,5 +1,7 @@
 """Students' pages, made side by side: as nbgrader makes them, and nobody's stops another's."""
 
+import os
+import signal
 import time
 
 import nbconvert.exporters.html
@@ -44,7 +46,7 @@ def page(course, monkeypatch):
 
     def made(cells, compiled=""):
         executed(course, "anna", cells)
-        assert feedback.feedback_alone(course.root, ASSIGNMENT, "anna", compiled) == ""
+        assert feedback.pages(course.root, ASSIGNMENT, ["anna"], compiled) == {"anna": ""}
         return (course.root / "feedback" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
 
     return made
@@ -57,11 +59,15 @@ def executed(course, student, cells):
 
 
 def told(course, monkeypatch, make, jobs=2, **settings):
-    """What `feedback` says of anna and zoe, where `make` stands in for what makes one of them."""
-    monkeypatch.setattr(feedback, "feedback_alone", make)
+    """What `feedback` says of anna, ben and zoe, where `make` stands in for what makes the page of one of them."""
+
+    def pages(root, assignment, students, compiled):
+        return {student: make(student) for student in students}
+
+    monkeypatch.setattr(feedback, "pages", pages)
     for name, value in settings.items():
         monkeypatch.setattr(feedback, name, value)
-    return dict(feedback.feedback(course.root, ASSIGNMENT, ["anna", "zoe"], jobs))
+    return dict(feedback.feedback(course.root, ASSIGNMENT, ["anna", "ben", "zoe"], jobs))
 
 
 def nbgraders(page, cells, monkeypatch):
@@ -102,45 +108,76 @@ def test_an_exporter_of_the_courses_own_is_used(course, page, monkeypatch):
     config.write_text(before + own)
     try:
         executed(course, "zoe", PLAIN)
-        assert feedback.feedback_alone(course.root, ASSIGNMENT, "zoe") == ""
+        assert feedback.pages(course.root, ASSIGNMENT, ["zoe"]) == {"zoe": ""}
     finally:
         config.write_text(before)
     assert (course.root / "feedback" / "zoe" / ASSIGNMENT / f"{ASSIGNMENT}.md").is_file()
 
 
-def test_who_has_no_marks_is_told_why(course, page):
-    executed(course, "nobody", PLAIN)
-    assert "nobody" in feedback.feedback_alone(course.root, ASSIGNMENT, "nobody")
+def test_code_is_highlighted_once(page, course, monkeypatch):
+    monkeypatch.setattr(feedback.Highlighted, "_known", {})
+    first, asked = page(PLAIN), []
+    monkeypatch.setattr(feedback.Highlight2HTML, "__call__", lambda self, source, *_: asked.append(source) or source)
+    assert page(PLAIN) == first and not asked
+    more = nbformat.v4.new_code_cell("y = 2")
+    assert "y = 2" in page([*PLAIN, more]) and asked == ["y = 2"]
+    more.metadata.magics_language = "html"
+    page([*PLAIN, more])
+    assert asked == ["y = 2", "y = 2"]
 
 
-def test_a_page_that_never_ends_stops_no_others(course, monkeypatch):
-    def make(root, assignment, student, compiled):
+def test_who_has_no_marks_is_told_why_and_stops_nobody(course, page):
+    for student in ("nobody", "zoe"):
+        executed(course, student, PLAIN)
+    said = feedback.pages(course.root, ASSIGNMENT, ["nobody", "zoe"])
+    assert "nobody" in said["nobody"] and said["zoe"] == ""
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_page_that_never_ends_stops_no_others(course, monkeypatch, jobs):
+    def make(student):
         time.sleep(3600 if student == "anna" else 0)
         return ""
 
-    said = told(course, monkeypatch, make, jobs=1, PAGE_S=0.5)
-    assert said == {"anna": "it took more than 0.5 seconds", "zoe": ""}
+    said = told(course, monkeypatch, make, jobs=jobs, SHARE_S=0.5)
+    assert said == {"anna": "it took more than 0.5 seconds", "ben": "", "zoe": ""}
+
+
+def test_a_process_that_is_killed_stops_no_others(course, monkeypatch):
+    def make(student):
+        if student == "ben":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return ""
+
+    said = told(course, monkeypatch, make, jobs=1)
+    assert "SIGKILL" in said.pop("ben") and said == {"anna": "", "zoe": ""}
 
 
 def test_pages_are_made_side_by_side(course, monkeypatch, tmp_path):
-    def make(root, assignment, student, compiled):
+    def make(student):
         (tmp_path / student).touch()
-        while len(list(tmp_path.iterdir())) < 2:  # until the other one has begun
+        while len(list(tmp_path.iterdir())) < 2:  # until another one has begun
             time.sleep(0.01)
         return ""
 
-    assert told(course, monkeypatch, make, PAGE_S=60) == {"anna": "", "zoe": ""}
+    assert set(told(course, monkeypatch, make).values()) == {""}
 
 
 def test_no_more_are_made_at_a_time_than_told(course, monkeypatch, tmp_path):
-    def make(root, assignment, student, compiled):
+    def make(student):
         (tmp_path / student).touch()
         time.sleep(0.3)
         alone = [path.name for path in tmp_path.iterdir()] == [student]
         (tmp_path / student).unlink()
         return "" if alone else "beside another"
 
-    assert told(course, monkeypatch, make, jobs=1) == {"anna": "", "zoe": ""}
+    assert set(told(course, monkeypatch, make, jobs=1, SHARE=1).values()) == {""}
+
+
+def test_a_process_makes_no_more_than_its_share(course, monkeypatch):
+    said = told(course, monkeypatch, lambda student: str(os.getpid()), jobs=1, SHARE=2)
+    assert said["anna"] == said["ben"] != said["zoe"]
+    assert len(set(told(course, monkeypatch, lambda student: str(os.getpid()), jobs=1, SHARE=3).values())) == 1
 
 
 def test_where_no_process_can_be_started_that_is_said_of_each(course, monkeypatch):
@@ -148,4 +185,8 @@ def test_where_no_process_can_be_started_that_is_said_of_each(course, monkeypatc
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     said = told(course, monkeypatch, None, Apart=none)
-    assert said == dict.fromkeys(("anna", "zoe"), "[Errno 11] Resource temporarily unavailable")
+    assert said == dict.fromkeys(("anna", "ben", "zoe"), "[Errno 11] Resource temporarily unavailable")
+
+
+def test_nobody_gets_none(course):
+    assert list(feedback.feedback(course.root, ASSIGNMENT, [], 2)) == []

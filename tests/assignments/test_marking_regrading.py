@@ -19,7 +19,7 @@ import pytest
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 
-from course_lib.grading.marking import alone, batch, feedback, gradings, overview, standing
+from course_lib.grading.marking import alone, feedback, gradings, overview, standing
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -205,6 +206,7 @@ def grading_limit(course: AutogradeApp) -> float:
 
 def _do(sender, work: Callable, *arguments) -> None:
     """In the child."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, and macOS not these
         import resource
 
@@ -217,6 +219,12 @@ def _do(sender, work: Callable, *arguments) -> None:
         sender.send(work(*arguments))
     except Exception as error:
         sender.send(error)
+
+
+def _end_with_parent() -> None:
+    """Also where that is killed: this process would go on writing, and keep the next run out, whose lock it shares."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
 
 
 def _grade(course: AutogradeApp, assignment: str, student: str) -> str:

@@ -171,14 +171,17 @@ def _why_none(files, candidates, failures, notes, releases) -> str:
 
 def _left_out(taken: _Candidate, release: Release, others: Iterable[PurePosixPath]) -> list[str]:
     """The modules of the student's own that the notebook needs and does not have."""
+    modules = {other: PurePosixPath(other.parts[0]).stem for other in others if other.suffix == ".py"}
+    if not modules:
+        return []
     path = str(taken.file.path)[:80]
-    found = []
     needed = imported(cell.source for cell in taken.notebook.cells if cell.cell_type == "code")
     needed -= imported([*(cell.source for cell in release.cells), *release.texts])  # the course's, and the libraries'
-    for other in others:
-        if other.suffix == ".py" and PurePosixPath(other.parts[0]).stem in needed:
-            found.append(f"{path!r} imports {str(other)[:80]!r}, which was left behind: put its code into the notebook")
-    return found
+    return [
+        f"{path!r} imports {str(other)[:80]!r}, which was left behind: put its code into the notebook"
+        for other, module in modules.items()
+        if module in needed
+    ]
 
 
 def _others(files, notebooks, beside: PurePosixPath, notes: list[str]) -> dict[PurePosixPath, bytes]:
