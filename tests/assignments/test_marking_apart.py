@@ -1,9 +1,8 @@
 """Running a notebook to its end, and work in a process of its own: without a course."""
 
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import time
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ import psutil
 import pytest
 
 from course_lib.grading.marking import batch
-from course_lib.grading.marking.alone import Unfinished, apart, cores, reason
+from course_lib.grading.marking.alone import FORK, Apart, Unfinished, apart, cores, reason
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd, writable
 from course_lib.grading.marking.turn import only_run
 
@@ -120,25 +119,23 @@ def test_work_apart_returns_raises_and_ends():
         apart(0.2, time.sleep, 20)
 
 
-KILLED = """
-import os, sys, time
-from pathlib import Path
-from course_lib.grading.marking.alone import Apart
-from course_lib.grading.marking.turn import only_run
-with only_run(Path(sys.argv[1])):
-    works = [Apart(600, time.sleep, 600) for _ in range(2)]
-    print(*(work._process.pid for work in works), flush=True)
-    time.sleep(600)
-"""
+def runs(root, told):
+    with only_run(root):
+        told.send([Apart(600, time.sleep, 600)._process.pid for _ in range(2)])
+        time.sleep(600)
 
 
 def test_what_is_under_way_ends_with_a_run_that_is_killed_and_keeps_no_other_out(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE, text=True) as run:
-        works = [psutil.Process(int(number)) for number in run.stdout.readline().split()]
-        with pytest.raises(ValueError, match="Another run"), only_run(tmp_path):
-            pass
-        run.kill()
-    _, left = psutil.wait_procs(works, timeout=60)
+    context = multiprocessing.get_context(FORK)
+    here, there = context.Pipe()
+    run = context.Process(target=runs, args=(tmp_path, there))
+    run.start()
+    works = [psutil.Process(number) for number in here.recv()]
+    with pytest.raises(ValueError, match="Another run"), only_run(tmp_path):
+        pass
+    run.kill()
+    run.join()
+    _, left = psutil.wait_procs(works, timeout=30)
     for each in left:
         each.kill()
     assert len(works) == 2 and not left

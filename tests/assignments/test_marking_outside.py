@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import nbformat
 import psutil
@@ -10,6 +11,7 @@ import pytest
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.gradings import Gradings
+from course_lib.grading.outside import execute
 from course_lib.grading.sandbox import warm
 from tests.support.course import ASSIGNMENT, filled_in, generated_course, grade_id, maximum, reference_answers
 from tests.support.sandbox import NEEDS_SANDBOX, wait_for
@@ -202,3 +204,18 @@ def test_where_a_kernel_cannot_be_warm_it_starts_cold_and_that_is_said(two, caps
     said = capsys.readouterr().out
     assert "c.ExecuteOutside.warm has no effect, kernels started cold: ModuleNotFoundError: No module named" in said
     assert first_shown(two, "ben") == ["there False", "ben"]
+
+
+@pytest.mark.parametrize(("why", "imported"), [("", ["torch"]), ("no module named 'x'", [])])
+def test_the_frameworks_of_warm_kernels_are_imported_once_for_the_hidden_tests_of_all(why, imported, monkeypatch):
+    found = []
+
+    async def prepare(self, env):
+        return why
+
+    monkeypatch.setattr(execute.SandboxProvisioner, "prepare", prepare)
+    monkeypatch.setattr(execute, "import_quietly", found.append)
+    settings = SimpleNamespace(
+        sandbox=execute.REQUIRED, assignments={"hw": []}, warm={"hw": ["x", "torch"]}, sandbox_settings=lambda *_: {}
+    )
+    assert execute.prepare_sandbox(settings, "hw", "/") == why and found == imported

@@ -210,6 +210,15 @@ def test_nobodys_feedback_stops_that_of_others(course, monkeypatch):
     assert [path.name for path in (course.root / "feedback").iterdir()] == ["zoe"]
 
 
+def test_who_has_a_notebook_that_cannot_be_read_gets_no_feedback_and_stops_nobody(course, monkeypatch):
+    course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    made, _ = ran(course)
+    (course.root / "autograded" / "anna" / ASSIGNMENT / "folder.ipynb").mkdir()
+    monkeypatch.setattr(Batch, "_feedback", FEEDBACK)
+    monkeypatch.setattr(feedback.NbGraderAPI, "generate_feedback", lambda *_, **__: {"success": True})
+    assert "anna: no feedback: [Errno 21] Is a directory" in made.report() and made.entries["zoe"].feedback
+
+
 def test_a_first_grading_that_fails_leaves_nothing(course, monkeypatch):
     course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
     monkeypatch.setattr(alone, "_grade", stands_in(1, lambda: "nbgrader: broken"))

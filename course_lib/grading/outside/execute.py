@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from course_lib._extras import needed
+from course_lib.grading.frameworks import OWNERS
 from course_lib.grading.marking.execute import ExecuteToTheEnd
-from course_lib.grading.outside.examinee import Examinee, LimitedManager
+from course_lib.grading.outside.examinee import Examinee, LimitedManager, import_quietly
 from course_lib.grading.outside.seeds import secret_of, seed_for
 from course_lib.grading.outside.tests import HiddenTests, names_asked_for
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner, sandboxed
@@ -240,9 +241,12 @@ def prepare_sandbox(settings: ExecuteOutside, assignment: str, root: str) -> str
     preparing = provisioner.prepare({**os.environ, "NBGRADER_EXECUTION": "autograde"})  # as nbgrader sets it
     try:
         with ThreadPoolExecutor(1) as beside:  # a loop in this thread would be one with those of all forked processes
-            return beside.submit(asyncio.run, preparing).result()
+            why = beside.submit(asyncio.run, preparing).result()
     except SandboxMissing as error:  # each grading says so, too
         return str(error)
+    for framework in OWNERS.keys() & settings.warm[assignment] if not why else ():
+        import_quietly(framework)  # what hidden tests compare with is made of tensors, too
+    return why
 
 
 def _grade_id(cell: NotebookNode) -> str | None:
