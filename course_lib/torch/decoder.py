@@ -77,7 +77,8 @@ class DecoderLayer(nn.Module):
         check_memory(memory, self.cross_attention)
         to_itself, read = self.self_attention, (None, None)
         if memory is not None:
-            n_rows, read = memory.shape[0], self.cross_attention.project(memory, memory)
+            read = self.cross_attention.project(memory, memory)
+            n_rows, read = memory.shape[0], [x.contiguous() for x in read]  # laid out as each token will read them
         nothing = (to_itself.k_proj.weight if memory is None else read[0]).new_zeros(
             n_rows, to_itself.n_kv_heads, 0, to_itself.d_head
         )

@@ -122,7 +122,8 @@ class Whisper(Checkpoint, nn.Module):
     def embed_source(self, features):
         """The input of the encoder: (B, n_mels, F) -> (B, ceil(F / 2), d_model), with dropout."""
         x = F.gelu(self.conv1(features.transpose(1, 2)))
-        return self.dropout(self.sound_position(F.gelu(self.conv2(x))))
+        x = self.conv2(x).contiguous()  # it is laid out feature by feature: all layers would be slower
+        return self.dropout(self.sound_position(F.gelu(x)))
 
     def embed_target(self, ids, first=0):
         """Tokens with their positions, from place `first` on: ids (B, T) -> (B, T, d_model), with dropout."""
