@@ -17,7 +17,6 @@ from course_lib.grading.marking.alone import (
     Apart,
     Marks,
     Unfinished,
-    apart,
     grade_alone,
     gradebook_of,
     grading_limit,
@@ -39,14 +38,15 @@ EVERY_S = 1  # the clock of a bar goes on while nothing is over
 
 
 class Job(NamedTuple):
-    """The grading of one student's work, under way."""
+    """One student's work, under way: it is normalised, and then graded if anything is new."""
 
     student: str
     entry: record.Entry
-    found: Normalised
     stood: dict  # of an earlier work, or of this one
+    is_known: bool  # whether the gradebook has this student
     work: Apart
-    begun: float  # time.monotonic()
+    found: Normalised | None = None  # when it is graded
+    begun: float = 0.0  # time.monotonic(), of the grading
 
 
 class Bar(tqdm):
@@ -102,8 +102,11 @@ class Gradings:
                         wait_for_one([job.work for job in running], math.inf if bar.disable else EVERY_S)
                     for job in [job for job in running if job.work.is_over]:
                         running.remove(job)
-                        done = number - len(waiting) - len(running)
-                        self._end(job, _left(done, number, time.monotonic() - begun) if bar.disable else "")
+                        if job.found is None:
+                            running += self._normalised(job)
+                        else:
+                            done = number - len(waiting) - len(running)
+                            self._end(job, _left(done, number, time.monotonic() - begun) if bar.disable else "")
                     bar.show(number - len(waiting) - len(running))
         finally:
             for job in running:
@@ -111,7 +114,7 @@ class Gradings:
             end_parents()
 
     def _begun(self, folder: Path) -> list[Job]:
-        """The grading of the work in this folder, begun; none where there is nothing to do, or it cannot be read."""
+        """The work in this folder, under way; nothing where no student can have it."""
         student = folder.parent.name
         if safe_name(student) != student or not folder.is_dir() or folder.is_symlink():
             self.batch.problems.append(
@@ -126,17 +129,28 @@ class Gradings:
             if not stood:
                 entry.marked = ""  # what it says of marks was true of a gradebook that had this student
             target = self.batch.root / NORMALISED / student / self.batch.assignment
-            found = apart(NORMALISING_S, _normalise, folder, self.batch.releases, self.batch.helpers(), target)
-            if stood and entry.work == found.work and entry.tests == self.batch.tests and not self.force:
+            given = folder, self.batch.releases, self.batch.helpers(), target
+            return [Job(student, entry, stood, is_known, Apart(NORMALISING_S, _normalise, *given))]
+        except Exception as error:  # whatever it is, the next student is graded
+            self._unreadable(student, entry, error)
+            record.save(self.batch.record, self.batch.entries)
+            return []
+
+    def _normalised(self, job: Job) -> list[Job]:
+        """Its grading, begun; none where nothing is new, or it cannot be read."""
+        student, entry = job.student, job.entry
+        try:
+            found = job.work.result()
+            if job.stood and entry.work == found.work and entry.tests == self.batch.tests and not self.force:
                 self._date(student, found.time)
                 return []
-            arguments = self.batch.root, self.batch.assignment, student, stood, is_known
+            arguments = self.batch.root, self.batch.assignment, student, job.stood, job.is_known
             if self.scheduler:
                 work = Apart(sending_limit(self.batch.course), grade_elsewhere, self.scheduler, *arguments)
             else:
                 self._prepare()
                 work = Apart(grading_limit(self.batch.course), grade_alone, *arguments)
-            return [Job(student, entry, found, stood, work, time.monotonic())]
+            return [job._replace(work=work, found=found, begun=time.monotonic())]
         except Exception as error:  # whatever it is, the next student is graded
             self._unreadable(student, entry, error)
             return []
