@@ -10,13 +10,14 @@ BERT = {  # reviews, sentences with entities, questions with their texts, window
     "spans": {"B": 16, "T": 128},
     "masked": {"B": 32, "T": 64},
 }
-MODELS = {  # a window of text, a sentence with its answer, an image of 64 patches, four seconds of sound
+MODELS = {  # a window of text, a sentence with its answer, an image of 64 patches, four seconds of sound, 20 steps
     "gpt": {"B": 8, "T": 128, "vocab_size": 8000, "d_model": 256, "n_layers": 4, "n_heads": 8, "d_ff": 1024},
     "t5": {"B": 16, "T": 64, "vocab_size": 8000, "d_model": 256, "n_layers": 4, "n_heads": 8, "d_ff": 1024},
     "vit": {"B": 32, "image_size": 32, "patch_size": 4, "d_model": 192, "n_layers": 6, "n_heads": 3, "d_ff": 768},
     "whisper": {"B": 8, "T": 32, "F": 400, **TRANSLATOR},
+    "decision": {"B": 64, "T": 20, "d_model": 128, "n_layers": 3, "n_heads": 1, "d_ff": 512},  # the paper's sizes
 }
-MODEL_NAMES = {"gpt": "GPT", "t5": "T5", "vit": "ViT", "whisper": "Whisper"}
+MODEL_NAMES = {"gpt": "GPT", "t5": "T5", "vit": "ViT", "whisper": "Whisper", "decision": "Decision Transformer"}
 HEAD_NAMES = {
     "classifier": "a classifier",
     "tags": "a label for each token",
@@ -165,7 +166,7 @@ def translator_figures(sizes: dict, length: int, tokens: int) -> list[Figure]:
 
 
 def model_figures(sizes: dict, tokens: int) -> list[Figure]:
-    """GPT, T5, ViT and Whisper against transformers: a training step, one pass forward, and tokens with a cache.
+    """The later models against transformers: a training step, one pass forward, and tokens with a cache.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is timed of GPT, T5, ViT and Whisper, in PyTorch: our models and those of `transformers`; see torch_subjects.py.
+"""What is timed of GPT and the later models, in PyTorch: ours and those of `transformers`; see torch_subjects.py.
 
 The peer opens the folder that ours wrote, so that both have the same weights. A job may name a `device`, and `autocast`
 to have it compute in bfloat16.
@@ -20,6 +20,7 @@ CLASSES = {  # of the library, of transformers
     "t5": (ours.T5, "T5ForConditionalGeneration"),
     "vit": (ours.ViT, "ViTForImageClassification"),
     "whisper": (ours.Whisper, "WhisperForConditionalGeneration"),
+    "decision": (ours.DecisionTransformer, "DecisionTransformerModel"),
 }
 
 
@@ -29,7 +30,8 @@ def our_model(job):
     model = _built(job, problem)
 
     def logits(*inputs):
-        return model(*inputs).logits
+        said = model(*inputs)
+        return said.actions if job["model"] == "decision" else said.logits
 
     def generate(source):
         if job["model"] == "gpt":
@@ -55,6 +57,9 @@ def peer_model(job):
     def logits(first, *more):
         if job["model"] == "vit":
             return model(pixel_values=first).logits
+        if job["model"] == "decision":
+            actions, returns, times = more
+            return model(states=first, actions=actions, returns_to_go=returns, timesteps=times).action_preds
         if job["model"] == "whisper":
             return model(input_features=first, decoder_input_ids=more[0], use_cache=False).logits
         return model(input_ids=first, **({"decoder_input_ids": more[0]} if more else {}), use_cache=False).logits
@@ -90,7 +95,10 @@ def _model(job, problem, model, logits, generate):
 
     def loss():
         with mixed():
-            return F.cross_entropy(logits(*inputs).flatten(0, -2), labels.flatten())
+            said = logits(*inputs)
+            if job["model"] == "decision":
+                return F.mse_loss(said, labels)
+            return F.cross_entropy(said.flatten(0, -2), labels.flatten())
 
     def call():
         if job["task"] == "train":

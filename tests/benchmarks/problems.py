@@ -4,6 +4,7 @@ import numpy as np
 
 import course_lib.numpy
 from course_lib.batches.texts import IGNORED
+from course_lib.models.decision import DecisionConfig
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.t5 import T5Config
 from course_lib.models.transformer import TransformerConfig
@@ -159,13 +160,13 @@ def translator_flops(job: dict) -> float:
 
 
 def model_problem(job: dict) -> dict:
-    """A GPT, a T5, a ViT or a Whisper, what it reads, and what it shall say; no padding.
+    """A GPT, a T5, a ViT, a Whisper or a Decision Transformer, what it reads, and what it shall say; no padding.
 
     Parameters
     ----------
-    job : model "gpt", "t5", "vit" or "whisper"; task; B; d_model, n_layers, n_heads, d_ff; T tokens (of a source and of
-        a target alike) and vocab_size, or image_size and patch_size; F frames of a sound. To "generate" is to read 16
-        tokens, or the sound, and to say T.
+    job : model "gpt", "t5", "vit", "whisper" or "decision"; task; B; d_model, n_layers, n_heads, d_ff; T tokens (of a
+        source and of a target alike) and vocab_size, or image_size and patch_size, or T steps; F frames of a sound. To
+        "generate" is to read 16 tokens, or the sound, and to say T.
 
     Returns
     -------
@@ -178,6 +179,11 @@ def model_problem(job: dict) -> dict:
         config = ViTConfig(job["image_size"], job["patch_size"], n_classes=10, **sizes)
         images = normal(rng, job["B"], 3, job["image_size"], job["image_size"])
         return {"config": config, "inputs": [images], "labels": rng.integers(0, 10, job["B"])}
+    if job["model"] == "decision":
+        config = DecisionConfig(d_state=17, d_action=6, max_len=1000, **sizes)
+        states, actions, returns, labels = (normal(rng, job["B"], job["T"], n) for n in (17, 6, 1, 6))
+        times = rng.integers(0, config.max_len - job["T"], (job["B"], 1)) + np.arange(job["T"])
+        return {"config": config, "inputs": [states, actions, returns, times], "labels": np.tanh(labels)}
     if job["model"] == "whisper":
         more = {"n_decoder_layers": job["n_layers"], "n_decoder_heads": job["n_heads"], "d_decoder_ff": job["d_ff"]}
         more |= {"max_source_len": job["F"] // 2, "max_len": 1 + job["T"], "pad_id": 0, "start_id": 1, "end_id": None}
@@ -198,6 +204,7 @@ def model_flops(job: dict) -> float:
     """Matrix products of layers and output, as in `translator_flops`; of a source of 16 tokens where it generates."""
     d_model, batch = job["d_model"], job["B"]
     n_tokens = (job["image_size"] // job["patch_size"]) ** 2 + 1 if job["model"] == "vit" else job["T"]
+    n_tokens *= 3 if job["model"] == "decision" else 1
 
     def layers(n_queries, n_keys):
         tokens = batch * n_queries

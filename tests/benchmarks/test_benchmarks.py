@@ -74,9 +74,11 @@ def test_models_of_tiny_sizes(pool):
     """Loss, norm of the gradient, and the tokens that are generated equal those of transformers."""
     text = {"B": 2, "T": 5, "vocab_size": 31, "d_model": 8, "n_layers": 2, "n_heads": 2, "d_ff": 10}
     image = {"B": 2, "image_size": 4, "patch_size": 2, "d_model": 8, "n_layers": 1, "n_heads": 2, "d_ff": 10}
-    every = model_figures({"gpt": text, "t5": text, "vit": image, "whisper": {**text, "F": 8}}, tokens=6)
+    steps = {"B": 2, "T": 3, "d_model": 8, "n_layers": 1, "n_heads": 2, "d_ff": 10}
+    sizes = {"gpt": text, "t5": text, "vit": image, "whisper": {**text, "F": 8}, "decision": steps}
+    every = model_figures(sizes, tokens=6)
     figures = [f for f in every if f.job["task"] == "train" or (f.job["task"], f.job["B"]) == ("generate", 1)]
-    assert len(figures) == 7  # what a step computes includes what is inferred
+    assert len(figures) == 8  # what a step computes includes what is inferred
     for figure in figures:
         results = compare.compare(figure, pool, seconds=0.0, rounds=1)
         assert all(0 < result["ratio"] < math.inf and result["share"] > 0 for result in results)
