@@ -94,6 +94,27 @@ def test_images_are_described_as_nbconvert_describes_them(page, monkeypatch):
     assert ours == nbgraders(page, with_image, monkeypatch)
 
 
+@pytest.mark.parametrize("shown", ["<IMG src='x.png'>", "an <!-- open comment"])
+def test_what_nbconvert_changes_is_changed(page, monkeypatch, shown):
+    output = nbformat.v4.new_output("execute_result", data={"text/html": shown})
+    cells = [*PLAIN, nbformat.v4.new_code_cell("show()", outputs=[output])]
+    assert page(cells) == nbgraders(page, cells, monkeypatch)
+
+
+def test_a_filter_of_the_courses_own_is_used(course, page):
+    config = course.root / "nbgrader_config.py"
+    before = config.read_text()
+    config.write_text(before + 'c.TemplateExporter.filters = {"highlight_code": lambda source, **_: source.upper()}\n')
+    try:
+        assert "DEF F(X):" in page(PLAIN)
+    finally:
+        config.write_text(before)
+
+
+def test_a_page_needs_no_place_for_templates(page, tmp_path):
+    assert "left open" in page(PLAIN, str(tmp_path / "no" / "such" / "folder"))
+
+
 def test_templates_are_compiled_once(page, tmp_path, monkeypatch):
     first = page(PLAIN, str(tmp_path))
     assert list(tmp_path.iterdir())
@@ -135,11 +156,13 @@ def test_what_nbgrader_raises_is_said_and_stops_nobody(course, page, monkeypatch
     def generate_feedback(self, assignment, student, force):
         if student == "anna":
             raise OSError(28, "No space left on device")
+        if student == "ben":
+            raise MemoryError  # which says nothing
         return {"success": True}
 
     monkeypatch.setattr(feedback.NbGraderAPI, "generate_feedback", generate_feedback)
-    said = feedback.pages(course.root, ASSIGNMENT, ["anna", "zoe"])
-    assert said == {"anna": "[Errno 28] No space left on device", "zoe": ""}
+    said = feedback.pages(course.root, ASSIGNMENT, ["anna", "ben", "zoe"])
+    assert said == {"anna": "[Errno 28] No space left on device", "ben": "MemoryError", "zoe": ""}
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
@@ -148,8 +171,8 @@ def test_a_page_that_never_ends_stops_no_others(course, monkeypatch, jobs):
         time.sleep(3600 if student == "anna" else 0)
         return ""
 
-    said = told(course, monkeypatch, make, jobs=jobs, SHARE_S=0.5)
-    assert said == {"anna": "it took more than 0.5 seconds", "ben": "", "zoe": ""}
+    said = told(course, monkeypatch, make, jobs=jobs, SHARE_S=3)
+    assert said == {"anna": "it took more than 3 seconds", "ben": "", "zoe": ""}
 
 
 def test_a_process_that_is_killed_stops_no_others(course, monkeypatch):
@@ -195,6 +218,24 @@ def test_where_no_process_can_be_started_that_is_said_of_each(course, monkeypatc
 
     said = told(course, monkeypatch, None, Apart=none)
     assert said == dict.fromkeys(("anna", "ben", "zoe"), "[Errno 11] Resource temporarily unavailable")
+
+
+def test_where_a_process_cannot_be_started_just_now_it_is_tried_again(course, monkeypatch):
+    made, apart = [], feedback.Apart
+
+    def sometimes(*given):
+        made.append(given)
+        if len(made) == 2:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return apart(*given)
+
+    said = told(course, monkeypatch, lambda student: "", Apart=sometimes, SHARE=1)
+    assert said == dict.fromkeys(("anna", "ben", "zoe"), "")
+
+
+def test_nothing_is_left_beside_pages(course, monkeypatch):
+    told(course, monkeypatch, lambda student: "")
+    assert not (course.root / feedback.GRADING).exists()
 
 
 def test_nobody_gets_none(course):

@@ -214,8 +214,23 @@ def test_the_frameworks_of_warm_kernels_are_imported_once_for_the_hidden_tests_o
         return why
 
     monkeypatch.setattr(execute.SandboxProvisioner, "prepare", prepare)
-    monkeypatch.setattr(execute, "import_quietly", found.append)
+    monkeypatch.setattr(execute, "_have", found.append)
     settings = SimpleNamespace(
         sandbox=execute.REQUIRED, assignments={"hw": []}, warm={"hw": ["x", "torch"]}, sandbox_settings=lambda *_: {}
     )
     assert execute.prepare_sandbox(settings, "hw", "/") == why and found == imported
+
+
+def test_a_signal_that_ends_a_run_ends_it_while_a_framework_is_imported_and_an_error_does_not(monkeypatch):
+    asked = []
+
+    def fails(name):
+        asked.append(name)
+        raise {"a": SystemExit, "b": RuntimeError}[name]
+
+    monkeypatch.setattr(execute.importlib, "import_module", fails)
+    execute._have.cache_clear()
+    with pytest.raises(SystemExit):
+        execute._have("a")
+    assert execute._have("b") is execute._have("b") is None and asked == ["a", "b"]
+    execute._have.cache_clear()

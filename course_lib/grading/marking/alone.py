@@ -1,6 +1,7 @@
 """One student's submission, graded by nbgrader in a process of its own: it can stop or delay nobody else's."""
 
 import contextlib
+import ctypes
 import math
 import multiprocessing
 import multiprocessing.connection
@@ -34,6 +35,7 @@ MEMORY, LARGEST_FILE = 8 * 2**30, 2**30  # bytes that a submission's processes m
 RAISED = re.compile(r"^ +.*\n(\w[\w.]*(?::.*)?)$", re.MULTILINE)  # what follows the last frame of a traceback
 LOGGED = re.compile(r"^\[(?:ERROR|CRITICAL)\] ((?:.|\n(?!\[[A-Z]+\] ))*)", re.MULTILINE)
 SAYS_NOTHING = ("There was an error processing", "Please see")  # nbgrader's words beside a traceback
+DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
 FORK = "fork" if sys.platform == "linux" else "spawn"  # a fork has nbgrader imported already
 
 
@@ -206,7 +208,6 @@ def grading_limit(course: AutogradeApp) -> float:
 
 def _do(sender, work: Callable, *arguments) -> None:
     """In the child."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, and macOS not these
         import resource
 
@@ -216,15 +217,21 @@ def _do(sender, work: Callable, *arguments) -> None:
     for number in range(3):
         os.dup2(nothing, number)
     try:
+        _end_with_parent()
         sender.send(work(*arguments))
     except Exception as error:
         sender.send(error)
 
 
 def _end_with_parent() -> None:
-    """Also where that is killed: this process would go on writing, and keep the next run out, whose lock it shares."""
-    multiprocessing.parent_process().join()
-    os._exit(1)
+    """From now on this process ends with the one that started it, also where that is killed: the next run may begin."""
+    parent = multiprocessing.parent_process()
+    if sys.platform == "linux":  # by the system itself: a thread gets no turn during one long search for an expression
+        ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent.pid:  # it has ended just before
+            os._exit(1)
+    else:
+        threading.Thread(target=lambda: parent.join() or os._exit(1), daemon=True).start()
 
 
 def _grade(course: AutogradeApp, assignment: str, student: str) -> str:

@@ -205,7 +205,7 @@ class Batch:
             else:
                 if shown != entry.feedback or not (self.folder("feedback") / student / self.assignment).is_dir():
                     now[student] = shown
-        with Bar(len(now), " pages", self.say) as bar:
+        with Bar(len(now), " students", self.say) as bar:
             for student, why in feedback(self.root, self.assignment, now, jobs):
                 if why:
                     self.problems.append(f"{student}: no feedback: {why}")

@@ -1,14 +1,16 @@
 """The pages that tell students what they earned, and why: nbgrader's, made side by side."""
 
+import contextlib
+import json
 import math
-import tempfile
+import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
 from course_lib._extras import needed
-from course_lib.grading.marking.alone import Apart, open_course, reason, wait_for_one
+from course_lib.grading.marking.alone import GRADING, Apart, open_course, reason, wait_for_one
 
 with needed("lab"):
     from jinja2 import FileSystemBytecodeCache
@@ -20,7 +22,8 @@ with needed("lab"):
     from traitlets.config import Config
 
 SHARE, SHARE_S = 10, 120  # how many students' a process makes, and the seconds it has; each takes less than one
-LOOKED_AT = "<img", "jp-Notebook"  # where nbconvert changes a finished page
+IMAGES = "image/", "<img", "!["  # of which a notebook has one where it has an image
+LOOKED_AT = "<img", "jp-notebook"  # where nbconvert changes a finished page
 
 
 class Highlighted(Highlight2HTML):
@@ -37,6 +40,15 @@ class Highlighted(Highlight2HTML):
         return self._known[key]
 
 
+class Compiled(FileSystemBytecodeCache):
+    """A folder of compiled templates, which may be full."""
+
+    def dump_bytecode(self, bucket) -> None:
+        """Keep one, if that can be."""
+        with contextlib.suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
 class FeedbackExporter(HTMLExporter):
     """nbconvert's, which reads no page a second time that it leaves as it is.
 
@@ -50,27 +62,34 @@ class FeedbackExporter(HTMLExporter):
         """The page, and the resources."""
         language = nb.metadata.get("language_info", {})
         lexer = language.get("pygments_lexer", language.get("name"))
-        given = self._init_resources(resources)
-        kinds = WidgetsDataTypeFilter(notebook_metadata=self._nb_metadata, parent=self, resources=given)
-        self.register_filter("highlight_code", Highlighted(pygments_lexer=lexer, parent=self))
-        self.register_filter("filter_data_type", kinds)
-        page, found = TemplateExporter.from_notebook_node(self, nb, given, **more)
-        if any(each in page for each in LOOKED_AT):
-            return super().from_notebook_node(nb, resources, **more)
-        return page, found
+        self.filters = {"highlight_code": Highlighted(pygments_lexer=lexer, parent=self), **self.filters}
+        if not any(each in json.dumps(nb).lower() for each in IMAGES):
+            given = self._init_resources(resources)
+            kinds = WidgetsDataTypeFilter(notebook_metadata=self._nb_metadata, parent=self, resources=given)
+            self.register_filter("filter_data_type", kinds)
+            self.register_filter("highlight_code", self.filters["highlight_code"])
+            page, found = TemplateExporter.from_notebook_node(self, nb, given, **more)
+            if _is_left_as_it_is(page.lower()):
+                return page, found
+        return super().from_notebook_node(nb, resources, **more)
 
     def _create_environment(self):
         environment = super()._create_environment()
         if self.compiled:
-            environment.bytecode_cache = FileSystemBytecodeCache(self.compiled)
+            environment.bytecode_cache = Compiled(self.compiled)
         return environment
+
+
+def _is_left_as_it_is(page: str) -> bool:
+    """Whether nbconvert would change nothing; it closes a comment that is open, behind which all else would be hidden."""
+    return not any(each in page for each in LOOKED_AT) and page.count("<!--") == page.count("-->")
 
 
 def feedback(root: Path, assignment: str, students: Iterable[str], jobs: int) -> Iterator[tuple[str, str]]:
     """Make these students' feedback, in so many processes at a time.
 
-    A process makes several pages, which have most cells in common. If it ends, or takes too long, each of them is made
-    in one of its own, so that nobody's page stops another's.
+    A process makes several students', which have most cells in common. If it ends, or takes too long, each of them gets
+    one of their own, so that nobody's page stops another's.
 
     root : the folder of the course
 
@@ -82,29 +101,35 @@ def feedback(root: Path, assignment: str, students: Iterable[str], jobs: int) ->
     size = min(SHARE, math.ceil(len(students) / jobs)) or 1
     waiting = deque(students[first : first + size] for first in range(0, len(students), size))
     running: list[tuple[list[str], Apart]] = []
-    with tempfile.TemporaryDirectory(prefix="templates-", ignore_cleanup_errors=True) as compiled:
-        try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    share = waiting.popleft()
-                    try:
-                        running.append((share, Apart(SHARE_S, pages, root, assignment, share, compiled)))
-                    except OSError as error:  # there may be no more processes
-                        yield from ((student, str(error)) for student in share)
-                if running:
-                    wait_for_one([work for _, work in running])
-                for share, work in [each for each in running if each[1].is_over]:
-                    running.remove((share, work))
-                    try:
-                        yield from work.result().items()
-                    except Exception as error:  # whatever it is, the next student gets feedback
-                        if len(share) == 1:
-                            yield share[0], str(error)
-                        else:
-                            waiting.extend([student] for student in share)
-        finally:
-            for _, work in running:
-                work.stop()
+    compiled = root / GRADING / "templates"
+    with contextlib.suppress(OSError):
+        compiled.mkdir(parents=True, exist_ok=True)
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                share = waiting.popleft()
+                try:
+                    running.append((share, Apart(SHARE_S, pages, root, assignment, share, str(compiled))))
+                except OSError as error:  # there may be no more processes
+                    if running:
+                        waiting.appendleft(share)
+                        break
+                    yield from ((student, _why(error)) for student in share)
+            if running:
+                wait_for_one([work for _, work in running])
+            for share, work in [each for each in running if each[1].is_over]:
+                running.remove((share, work))
+                try:
+                    yield from work.result().items()
+                except Exception as error:  # whatever it is, the next student gets feedback
+                    if len(share) == 1:
+                        yield share[0], _why(error)
+                    else:
+                        waiting.extend([student] for student in share)
+    finally:
+        for _, work in running:
+            work.stop()
+        shutil.rmtree(root / GRADING, ignore_errors=True)
 
 
 def pages(root: Path, assignment: str, students: Iterable[str], compiled: str = "") -> dict[str, str]:
@@ -123,5 +148,9 @@ def pages(root: Path, assignment: str, students: Iterable[str], compiled: str = 
             said = api.generate_feedback(assignment, student, force=True)
             found[student] = "" if said["success"] else reason(said)
         except Exception as error:  # whatever it is, the next student gets feedback
-            found[student] = str(error)
+            found[student] = _why(error)
     return found
+
+
+def _why(error: Exception) -> str:
+    return str(error) or type(error).__name__

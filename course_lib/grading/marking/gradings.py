@@ -17,6 +17,7 @@ from course_lib.grading.marking.alone import (
     Apart,
     Marks,
     Unfinished,
+    cores,
     grade_alone,
     gradebook_of,
     grading_limit,
@@ -95,7 +96,7 @@ class Gradings:
         try:
             with bar, workplace(self.batch.course):
                 while waiting or running:
-                    while waiting and len(running) < jobs:
+                    while waiting and len(running) < jobs and sum(job.found is None for job in running) < cores():
                         running += self._begun(waiting.popleft())
                         bar.show(number - len(waiting) - len(running))
                     if running:

@@ -186,7 +186,8 @@ class Examinee:
         name, imported = said.get("name"), said.get("loaded")
         for each in OWNERS:
             if isinstance(imported, list) and each in imported:
-                import_quietly(each)
+                with contextlib.suppress(CheckFailed), contained(IMPORTS_S):  # for what they print at their start
+                    importlib.import_module(each)
         self.derivatives.framework = name if isinstance(name, str) and loaded(name) else None
 
     def prepare(self) -> None:
@@ -342,12 +343,6 @@ class Examinee:
         cotangent = read(wanted.get("cotangent"), Budget(VALUE_BYTES, VALUES))
         found = self.derivatives.pulled(wanted["pull"], wanted.get("place"), cotangent)
         return {"derivatives": [write(each) for each in found]}
-
-
-def import_quietly(framework: str) -> None:
-    """Import a framework, whatever it prints at its start."""
-    with contextlib.suppress(CheckFailed), contained(IMPORTS_S):
-        importlib.import_module(framework)
 
 
 def limited(client):

@@ -1,16 +1,20 @@
 """nbgrader's Execute, where hidden tests run in this process and student's code in a kernel in a sandbox."""
 
 import asyncio
+import contextlib
 import copy
+import functools
+import importlib
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from course_lib._extras import needed
+from course_lib.grading.contain import _descriptor_silenced
 from course_lib.grading.frameworks import OWNERS
 from course_lib.grading.marking.execute import ExecuteToTheEnd
-from course_lib.grading.outside.examinee import Examinee, LimitedManager, import_quietly
+from course_lib.grading.outside.examinee import Examinee, LimitedManager
 from course_lib.grading.outside.seeds import secret_of, seed_for
 from course_lib.grading.outside.tests import HiddenTests, names_asked_for
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner, sandboxed
@@ -244,9 +248,17 @@ def prepare_sandbox(settings: ExecuteOutside, assignment: str, root: str) -> str
             why = beside.submit(asyncio.run, preparing).result()
     except SandboxMissing as error:  # each grading says so, too
         return str(error)
-    for framework in OWNERS.keys() & settings.warm[assignment] if not why else ():
-        import_quietly(framework)  # what hidden tests compare with is made of tensors, too
+    for framework in OWNERS if not why else ():
+        if framework in settings.warm[assignment]:
+            _have(framework)  # what hidden tests compare with is made of tensors, too
     return why
+
+
+@functools.cache
+def _have(framework: str) -> None:
+    """Import it, once, whatever it prints; where that fails, each grading tries itself."""
+    with contextlib.suppress(Exception), _descriptor_silenced(2):
+        importlib.import_module(framework)
 
 
 def _grade_id(cell: NotebookNode) -> str | None:
