@@ -355,3 +355,12 @@ def test_a_saved_model_serves_sounds_of_any_length(tmp_path):
         inputs = {"features": TENSORFLOW.tensor(FEATURES[..., :n]), "target_ids": tf.constant(TARGET[:, :n])}
         (logits,) = served(**inputs).values()
         assert_allclose(logits, model(**inputs).logits, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_read_again_and_again_lies_as_it_is_read():
+    """In PyTorch: the sound that the encoder's layers read, and of the memory what each new token does."""
+    model = build(TORCH)
+    sound = model.embed_source(TORCH.tensor(FEATURES).to(model.conv1.weight))
+    caches = model.start(model.encode(FEATURES)).caches
+    assert sound.is_contiguous()
+    assert all(x.is_contiguous() for cache in caches for x in (cache.memory_keys, cache.memory_values))
