@@ -29,7 +29,8 @@ NEEDS = {
     **{
         f"course_lib.grading.marking.{name}": ("lab", "nbformat")
         for name in (
-            "alone", "answers", "cells", "cluster", "execute", "gradings", "normalise", "reading", "strays", "trial",
+            "alone", "answers", "cells", "cluster", "execute", "feedback", "gradings", "normalise", "reading", "strays",
+            "trial",
         )  # fmt: skip
     },
     **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "report", "standing")},

@@ -26,9 +26,8 @@ Gradebook, formgrader and sources are nbgrader's: a course goes on without this 
 data here. None is given to a shell, and none becomes a path before `files.safe_name` has passed it.
 """
 
+import contextlib
 import sys
-
-from course_lib._extras import needed
 
 # jsonschema, without which no notebook is read, would import this for addresses in all alphabets, and notebooks have
 # none. It makes a parser of its grammar, which takes longer than all the rest of a start.
@@ -37,7 +36,7 @@ _SLOW = "rfc3987_syntax"
 if _SLOW not in sys.modules:
     sys.modules[_SLOW] = None
     try:
-        with needed("lab"):
-            import jsonschema  # noqa: F401
+        with contextlib.suppress(ImportError):  # whoever needs it says so
+            import nbformat  # noqa: F401
     finally:
         del sys.modules[_SLOW]
