@@ -27,16 +27,22 @@ data here. None is given to a shell, and none becomes a path before `files.safe_
 """
 
 import contextlib
+import importlib
 import sys
 
-# jsonschema, without which no notebook is read, would import this for addresses in all alphabets, and notebooks have
-# none. It makes a parser of its grammar, which takes longer than all the rest of a start.
-_SLOW = "rfc3987_syntax"
 
-if _SLOW not in sys.modules:
-    sys.modules[_SLOW] = None
+def import_without(slow: str, name: str) -> None:
+    """Import a module, if there is one, without another that it would import, and can do without."""
+    if slow in sys.modules:
+        return
+    sys.modules[slow] = None
     try:
         with contextlib.suppress(ImportError):  # whoever needs it says so
-            import nbformat  # noqa: F401
+            importlib.import_module(name)
     finally:
-        del sys.modules[_SLOW]
+        del sys.modules[slow]
+
+
+# For addresses in all alphabets, of which notebooks have none, jsonschema would import it. It makes a parser of its
+# grammar, which takes longer than all the rest of a start.
+import_without("rfc3987_syntax", "nbformat")
