@@ -94,6 +94,25 @@ def test_images_are_described_as_nbconvert_describes_them(page, monkeypatch):
     assert ours == nbgraders(page, with_image, monkeypatch)
 
 
+def test_a_page_with_an_image_is_made_once(page, monkeypatch):
+    made, render = [], feedback.TemplateExporter.from_notebook_node
+
+    def noted(self, *given, **more):
+        made.append(self)
+        return render(self, *given, **more)
+
+    monkeypatch.setattr(feedback.TemplateExporter, "from_notebook_node", noted)
+    page([*PLAIN, nbformat.v4.new_code_cell("plot()", outputs=[IMAGE])])
+    assert len(made) == 1
+
+
+def test_what_nbconvert_changes_is_looked_for_in_the_page_too():
+    """A template of the course's own may add it."""
+    for page in ("<img src='x'>", "<div class='jp-notebook'>", "<!-- open"):
+        assert not feedback._is_left_as_it_is(page)
+    assert feedback._is_left_as_it_is("<p> <!-- closed --> </p>")
+
+
 @pytest.mark.parametrize("shown", ["<IMG src='x.png'>", "an <!-- open comment"])
 def test_what_nbconvert_changes_is_changed(page, monkeypatch, shown):
     output = nbformat.v4.new_output("execute_result", data={"text/html": shown})
