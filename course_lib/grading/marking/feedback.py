@@ -81,7 +81,7 @@ class FeedbackExporter(HTMLExporter):
 
 
 def _is_left_as_it_is(page: str) -> bool:
-    """Whether nbconvert would change nothing; it closes a comment that hides all that follows."""
+    """Whether nbconvert would change nothing. What becomes of a comment without an end is left to it."""
     return not any(each in page for each in LOOKED_AT) and page.count("<!--") == page.count("-->")
 
 
