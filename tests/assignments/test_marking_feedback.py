@@ -130,6 +130,14 @@ def test_a_filter_of_the_courses_own_is_used(course, page):
         config.write_text(before)
 
 
+def test_each_notebook_is_highlighted_in_its_own_language():
+    exporter = feedback.FeedbackExporter()
+    for language in ("python", "r"):
+        about = {"language_info": {"name": language, "pygments_lexer": language}}
+        shown, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=PLAIN, metadata=about))
+        assert f"hl-{language}" in shown
+
+
 def test_a_page_needs_no_place_for_templates(page, tmp_path):
     assert "left open" in page(PLAIN, str(tmp_path / "no" / "such" / "folder"))
 

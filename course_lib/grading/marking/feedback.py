@@ -62,7 +62,8 @@ class FeedbackExporter(HTMLExporter):
         """The page, and the resources."""
         language = nb.metadata.get("language_info", {})
         lexer = language.get("pygments_lexer", language.get("name"))
-        self.filters = {"highlight_code": Highlighted(pygments_lexer=lexer, parent=self), **self.filters}
+        if isinstance(self.filters.get("highlight_code"), Highlighted | None):  # of the notebook before, or nobody's
+            self.filters = {**self.filters, "highlight_code": Highlighted(pygments_lexer=lexer, parent=self)}
         if not any(each in json.dumps(nb).lower() for each in IMAGES):
             given = self._init_resources(resources)
             kinds = WidgetsDataTypeFilter(notebook_metadata=self._nb_metadata, parent=self, resources=given)
