@@ -163,7 +163,7 @@ def test_operations_of_one_recurrent_network_counted_by_hand():
 
 def test_every_mark_is_a_figure():
     marks = [(figure.name, label) for figure in all_figures() for label in figure.targets]
-    assert len(marks) == len(set(marks)) == 67
+    assert len(marks) == len(set(marks)) == 69
     for figure in all_figures():
         assert set(figure.targets) <= {subject.label for subject in figure.subjects}
         assert set(figure.memory_targets) == (set(figure.targets) if figure.memory else set())

@@ -248,17 +248,17 @@ def prepare_sandbox(settings: ExecuteOutside, assignment: str, root: str) -> str
             why = beside.submit(asyncio.run, preparing).result()
     except SandboxMissing as error:  # each grading says so, too
         return str(error)
-    for framework in OWNERS if not why else ():
-        if framework in settings.warm[assignment]:
-            _have(framework)  # what hidden tests compare with is made of tensors, too
+    for module in OWNERS if not why else ():
+        if module in settings.warm[assignment]:
+            _have(module)  # what hidden tests compare with is made of tensors, too
     return why
 
 
 @functools.cache
-def _have(framework: str) -> None:
+def _have(module: str) -> None:
     """Import it, once, whatever it prints; where that fails, each grading tries itself."""
     with contextlib.suppress(Exception), _descriptor_silenced(2):
-        importlib.import_module(framework)
+        importlib.import_module(module)
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

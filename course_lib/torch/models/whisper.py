@@ -122,7 +122,7 @@ class Whisper(Checkpoint, nn.Module):
     def embed_source(self, features):
         """The input of the encoder: (B, n_mels, F) -> (B, ceil(F / 2), d_model), with dropout."""
         x = F.gelu(self.conv1(features.transpose(1, 2)))
-        x = self.conv2(x).contiguous()  # it is laid out feature by feature: all layers would be slower
+        x = self.conv2(x).contiguous()  # frame after frame in memory: the layers read it faster
         return self.dropout(self.sound_position(F.gelu(x)))
 
     def embed_target(self, ids, first=0):
