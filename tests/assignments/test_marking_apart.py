@@ -6,11 +6,14 @@ import re
 import signal
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import nbgrader.api
 import psutil
 import pytest
+from nbgrader.api import Gradebook
 
 from course_lib.grading.marking import batch
 from course_lib.grading.marking.alone import FORK, Apart, Unfinished, apart, cores, reason
@@ -165,14 +168,31 @@ def test_a_notebook_with_one_is_made_such_that_it_can_be_written(tmp_path, monke
     assert [each[0].text for each in executed(tmp_path, "1")] == ["?"]
 
 
-@pytest.mark.parametrize(("jobs", "at_a_time"), [(None, 7), (1, 1), (3, 3)])
-def test_unless_told_otherwise_as_many_are_graded_at_a_time_as_there_are_cores(jobs, at_a_time, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("jobs", "at_a_time"), [(None, 8), (1, 1), (3, 3)])
+def test_unless_told_otherwise_one_more_at_a_time_than_there_are_cores(jobs, at_a_time, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(batch, "cores", lambda: 7)
     monkeypatch.setattr(batch, "Gradings", lambda *given: SimpleNamespace(run=lambda folders, jobs: asked.append(jobs)))
     course = SimpleNamespace(root=tmp_path, assignment="hw", folder=lambda step: tmp_path / step)
     batch.Batch.grade(course, jobs=jobs)
     assert asked == [at_a_time]
+
+
+def test_gradebooks_of_one_course_share_an_engine_and_those_of_two_processes_do_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # nbgrader calls Alembic
+    url = f"sqlite:///{tmp_path}/gradebook.db"
+    with Gradebook(url) as first, Gradebook(url) as second:
+        assert first.engine is second.engine
+        first.update_or_create_student("anna")
+        with Gradebook(f"sqlite:///{tmp_path}/another.db") as other:
+            assert other.engine is not first.engine and not other.students
+    assert apart(60, engines) == 0
+    with Gradebook(url) as again:
+        assert [each.id for each in again.students] == ["anna"]
+
+
+def engines():
+    return nbgrader.api.create_engine.cache_info().currsize
 
 
 def test_the_cores_are_those_that_this_process_may_use():

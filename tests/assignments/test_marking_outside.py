@@ -1,7 +1,9 @@
 """nbgrader's own command line, with hidden tests outside the student's process and a kernel in the sandbox."""
 
+import asyncio
 import os
 import shutil
+import threading
 from types import SimpleNamespace
 
 import nbformat
@@ -206,19 +208,39 @@ def test_where_a_kernel_cannot_be_warm_it_starts_cold_and_that_is_said(two, caps
     assert first_shown(two, "ben") == ["there False", "ben"]
 
 
-@pytest.mark.parametrize(("why", "imported"), [("", ["torch"]), ("no module named 'x'", [])])
-def test_the_frameworks_of_warm_kernels_are_imported_once_for_the_hidden_tests_of_all(why, imported, monkeypatch):
-    found = []
+@pytest.mark.parametrize("why", ["", "no module named 'x'"])
+def test_the_frameworks_of_warm_kernels_are_imported_once_for_the_hidden_tests_of_all(why, monkeypatch):
+    """And meanwhile in the sandbox."""
+    found, meanwhile, begun = [], [], threading.Event()
 
     async def prepare(self, env):
+        begun.set()
+        for _ in range(500):
+            if not found:
+                await asyncio.sleep(0.01)
+        meanwhile.extend(found)
         return why
 
     monkeypatch.setattr(execute.SandboxProvisioner, "prepare", prepare)
-    monkeypatch.setattr(execute, "_have", found.append)
+    monkeypatch.setattr(execute, "_have", lambda name: begun.wait(60) and found.append(name))
     settings = SimpleNamespace(
         sandbox=execute.REQUIRED, assignments={"hw": []}, warm={"hw": ["x", "torch"]}, sandbox_settings=lambda *_: {}
     )
-    assert execute.prepare_sandbox(settings, "hw", "/") == why and found == imported
+    assert execute.prepare_sandbox(settings, "hw", "/") == why and found == meanwhile == ["torch"]
+
+
+@pytest.mark.parametrize(("sandbox", "ends"), [(execute.REQUIRED, "immediate"), (execute.OFF, "graceful")])
+def test_a_kernel_is_killed_where_all_that_it_started_ends_with_it(sandbox, ends):
+    running = execute.ExecuteOutside(assignments={"hw": []}, sandbox=sandbox)
+    running._assignment, running._packages, running._root = "hw", [], "/"
+    running.create_kernel_manager()
+    assert running.shutdown_kernel == ends
+
+
+def test_a_warm_kernel_has_what_answers_and_a_cold_one_has_nothing():
+    settings = execute.ExecuteOutside(assignments={"warm": [], "cold": []}, warm={"warm": ["numpy"]})
+    found = [settings.sandbox_settings(each, "/")["warm"] for each in ("warm", "cold")]
+    assert found == [["numpy", "course_lib.grading.answering"], []]
 
 
 def test_a_signal_that_ends_a_run_ends_it_while_a_framework_is_imported_and_an_error_does_not(monkeypatch):

@@ -8,7 +8,7 @@
 2. *normalise*: `files` finds the notebook among a student's files, `reading` makes a notebook of its bytes, and `cells`
    puts the student's answers into the released notebook, with what `strays` takes out of cells that are not theirs. The
    result stands in `normalised/STUDENT/ASSIGNMENT/`.
-3. *gradings*: as many works as there are cores are graded at a time, and their marks entered by one writer. *alone*:
+3. *gradings*: one work more than there are cores is graded at a time, and their marks entered by one writer. *alone*:
    nbgrader's own Autograde runs in a process and a gradebook of its own, for one student, within a limit; `execute` is
    its Execute, with points that outlive their kernel, and `course_lib.grading.outside` has one that no code can forge.
    `standing` says what a gradebook has of a student, and enters it into another. *cluster* lets the workers of a Dask

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import math
 import multiprocessing
 import multiprocessing.connection
@@ -22,6 +23,7 @@ from course_lib.grading.marking.standing import definitions, enter, explained, s
 
 with needed("lab"):
     import nbformat
+    import nbgrader.api
     import psutil
     from nbgrader.api import Gradebook
     from nbgrader.apps import AutogradeApp
@@ -36,6 +38,10 @@ RAISED = re.compile(r"^ +.*\n(\w[\w.]*(?::.*)?)$", re.MULTILINE)  # what follows
 LOGGED = re.compile(r"^\[(?:ERROR|CRITICAL)\] ((?:.|\n(?!\[[A-Z]+\] ))*)", re.MULTILINE)
 SAYS_NOTHING = ("There was an error processing", "Please see")  # nbgrader's words beside a traceback
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
+# nbgrader opens a gradebook a dozen times in a grading, and SQLAlchemy compiles what is asked once for an engine.
+nbgrader.api.create_engine = functools.lru_cache(8)(nbgrader.api.create_engine)
+if hasattr(os, "register_at_fork"):  # connections are not shared
+    os.register_at_fork(after_in_child=nbgrader.api.create_engine.cache_clear)
 FORK = "fork" if sys.platform == "linux" else "spawn"  # a fork has nbgrader imported already
 
 

@@ -102,15 +102,16 @@ class Batch:
     def grade(self, force: bool = False, jobs: int | None = None, scheduler: str = "") -> None:
         """Grade what is new, what changed, and what stopped the last time; all of it if `force`.
 
-        So many works as `jobs` says are graded at a time, one for each core by default; by the Dask cluster whose
-        address is `scheduler`, if there is one, and then as many as it has room for by default. The gradebook is
-        written by this process alone, when a grading is over: one that fails, or is interrupted, changes nothing.
+        So many works as `jobs` says are graded at a time, one more than there are cores by default, as each waits now
+        and then for its kernel; by the Dask cluster whose address is `scheduler`, if there is one, and then as many as
+        it has room for by default. The gradebook is written by this process alone, when a grading is over: one that
+        fails, or is interrupted, changes nothing.
 
         Raises
         ------
         ValueError : the folder of the course cannot be written to; the cluster cannot grade.
         """
-        room = places(scheduler, self.course, self.assignment) if scheduler else cores()
+        room = places(scheduler, self.course, self.assignment) if scheduler else cores() + 1
         folders = sorted(self.folder("submitted").glob(f"*/{self.assignment}"))
         try:
             Gradings(self, force, scheduler).run(folders, jobs or room)

@@ -1,5 +1,6 @@
 """Works of one assignment, graded side by side; their marks are entered by one writer, one after the other."""
 
+import gc
 import math
 import shutil
 import sys
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
+from course_lib._extras import needed
 from course_lib.grading.marking import record
 from course_lib.grading.marking.alone import (
     NORMALISED,
@@ -33,6 +35,9 @@ from course_lib.grading.marking.reading import Unreadable
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
 from course_lib.grading.outside.execute import ExecuteOutside, prepare_sandbox
 from course_lib.grading.sandbox.warm import end_parents
+
+with needed("lab"):
+    import nbformat
 
 NORMALISING_S = 60
 EVERY_S = 1  # the clock of a bar goes on while nothing is over
@@ -87,6 +92,8 @@ class Gradings:
 
     def run(self, folders: Iterable[Path], jobs: int) -> None:
         """Grade the works in these folders, so many at a time; OSError where the course cannot be written to."""
+        nbformat.validate(nbformat.v4.new_notebook())  # the schema is read once, and not in each process
+        gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
         waiting, begun = deque(folders), time.monotonic()
         number = len(waiting)
         running: list[Job] = []
@@ -113,6 +120,7 @@ class Gradings:
             for job in running:
                 job.work.stop()
             end_parents()
+            gc.unfreeze()
 
     def _begun(self, folder: Path) -> list[Job]:
         """The work in this folder, under way; nothing where no student can have it."""

@@ -18,6 +18,7 @@ what a kernel imports when it starts, and the modules that the grader names.
 import contextlib
 import ctypes
 import fcntl
+import gc
 import importlib
 import json
 import os
@@ -38,7 +39,8 @@ CAPABILITIES, ALL_RIGHTS = 0x20080522, "/proc/sys/kernel/cap_last_cap"
 SET_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 OF_KERNEL = (
     "ipykernel_launcher", "ipykernel.kernelapp", "ipykernel.debugger", "IPython.core.completerlib",
-    "IPython.core.oinspect", "IPython.extensions.storemagic", "tornado.platform.asyncio",
+    "IPython.core.oinspect", "IPython.core.debugger", "IPython.core.logger", "IPython.extensions.storemagic",
+    "tornado.platform.asyncio", "psutil", "sqlite3",
 )  # fmt: skip
 BACKEND = "MPLBACKEND"  # Matplotlib reads it when it is imported, and ipykernel sets it when it starts: too late here
 
@@ -73,6 +75,7 @@ def main() -> None:
     if os.fork() == 0:  # libraries end their threads before a fork, and start them again when they compute
         os._exit(0)
     os.wait()
+    gc.freeze()  # what is imported stays, in each kernel
     command = serve(requests, grader)
     sys.argv = [sys.modules["ipykernel_launcher"].__file__, *command]
     sys.modules["ipykernel.kernelapp"].launch_new_instance()
