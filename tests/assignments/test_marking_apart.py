@@ -14,6 +14,7 @@ import nbgrader.api
 import psutil
 import pytest
 from nbgrader.api import Gradebook
+from sqlalchemy.exc import DatabaseError
 
 from course_lib.grading.marking import batch
 from course_lib.grading.marking.alone import FORK, Apart, Unfinished, apart, cores, reason
@@ -189,6 +190,16 @@ def test_gradebooks_of_one_course_share_an_engine_and_those_of_two_processes_do_
     assert apart(60, engines) == 0
     with Gradebook(url) as again:
         assert [each.id for each in again.students] == ["anna"]
+
+
+def test_a_gradebook_that_could_not_be_opened_can_be_replaced(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # nbgrader calls Alembic
+    Gradebook(f"sqlite:///{tmp_path}/good.db").close()
+    (tmp_path / "gradebook.db").write_text("no database, and long enough to be read as one " * 100, encoding="utf-8")
+    with pytest.raises(DatabaseError):
+        Gradebook(f"sqlite:///{tmp_path}/gradebook.db")
+    (tmp_path / "good.db").replace(tmp_path / "gradebook.db")
+    Gradebook(f"sqlite:///{tmp_path}/gradebook.db").close()
 
 
 def engines():

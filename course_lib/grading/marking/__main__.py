@@ -24,7 +24,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--settle", nargs="+", metavar="STUDENT", default=[], help="let the marks of these stand: you have looked"
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="works graded at a time; one more than cores")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="works graded at a time; one more than cores, or what the cluster has room for",
+    )
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",

@@ -28,6 +28,7 @@ with needed("lab"):
     from nbgrader.api import Gradebook
     from nbgrader.apps import AutogradeApp
     from nbgrader.apps.api import NbGraderAPI
+    from sqlalchemy.pool import NullPool
 
 NORMALISED, GRADING = "normalised", ".grading"  # folders: what is graded, and what is being graded
 DEFINITIONS = "assignments.db"
@@ -38,9 +39,10 @@ RAISED = re.compile(r"^ +.*\n(\w[\w.]*(?::.*)?)$", re.MULTILINE)  # what follows
 LOGGED = re.compile(r"^\[(?:ERROR|CRITICAL)\] ((?:.|\n(?!\[[A-Z]+\] ))*)", re.MULTILINE)
 SAYS_NOTHING = ("There was an error processing", "Please see")  # nbgrader's words beside a traceback
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
-# nbgrader opens a gradebook a dozen times in a grading, and SQLAlchemy compiles what is asked once for an engine.
-nbgrader.api.create_engine = functools.lru_cache(8)(nbgrader.api.create_engine)
-if hasattr(os, "register_at_fork"):  # connections are not shared
+# nbgrader opens a gradebook a dozen times in a grading, and SQLAlchemy compiles what is asked once for an engine. No
+# connection is kept: that of a gradebook that could not be opened would go on with a file that was replaced since.
+nbgrader.api.create_engine = functools.lru_cache(8)(functools.partial(nbgrader.api.create_engine, poolclass=NullPool))
+if hasattr(os, "register_at_fork"):  # nor is one shared
     os.register_at_fork(after_in_child=nbgrader.api.create_engine.cache_clear)
 FORK = "fork" if sys.platform == "linux" else "spawn"  # a fork has nbgrader imported already
 
@@ -201,7 +203,7 @@ def wait_for_one(works: list[Apart], most_s: float = math.inf) -> None:
 
 
 def cores() -> int:
-    """How many works can be graded at a time."""
+    """How many cores this process may use."""
     if hasattr(psutil.Process, "cpu_affinity"):  # macOS lends no part of the machine
         return len(psutil.Process().cpu_affinity())
     return psutil.cpu_count() or 1

@@ -92,8 +92,6 @@ class Gradings:
 
     def run(self, folders: Iterable[Path], jobs: int) -> None:
         """Grade the works in these folders, so many at a time; OSError where the course cannot be written to."""
-        nbformat.validate(nbformat.v4.new_notebook())  # the schema is read once, and not in each process
-        gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
         waiting, begun = deque(folders), time.monotonic()
         number = len(waiting)
         running: list[Job] = []
@@ -101,6 +99,8 @@ class Gradings:
         if not bar.disable:
             self.say = bar.write
         try:
+            nbformat.validate(nbformat.v4.new_notebook())  # the schema is read once, and not in each process
+            gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
             with bar, workplace(self.batch.course):
                 while waiting or running:
                     while waiting and len(running) < jobs and sum(job.found is None for job in running) < cores():

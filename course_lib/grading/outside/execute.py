@@ -237,6 +237,8 @@ def check_sandbox(settings: ExecuteOutside, assignment: str) -> None:
 def prepare_sandbox(settings: ExecuteOutside, assignment: str, root: str) -> str:
     """Import what an assignment's kernels are to be warm with, so that all gradings forked from this process share it.
 
+    Frameworks are imported in this process at the same time, whatever comes of it in the sandbox.
+
     root : the folder of the course
 
     Returns
