@@ -14,10 +14,11 @@ import nbgrader.api
 import psutil
 import pytest
 from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde
 from sqlalchemy.exc import DatabaseError
 
 from course_lib.grading.marking import batch
-from course_lib.grading.marking.alone import FORK, Apart, Unfinished, apart, cores, reason
+from course_lib.grading.marking.alone import FORK, Apart, Unfinished, apart, cores, for_rebuilt, open_course, reason
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd, writable
 
 NOISY = """import sys, threading, time
@@ -177,6 +178,25 @@ def test_unless_told_otherwise_one_more_at_a_time_than_there_are_cores(jobs, at_
     course = SimpleNamespace(root=tmp_path, assignment="hw", folder=lambda step: tmp_path / step)
     batch.Batch.grade(course, jobs=jobs)
     assert asked == [at_a_time]
+
+
+OWN = """from nbgrader.preprocessors import OverwriteCells
+class Own(OverwriteCells):
+    pass
+c = get_config()
+c.Autograde.sanitize_preprocessors = [
+    "nbgrader.preprocessors.ClearOutput", "course_lib.grading.restore.RestoreCells", Own, OverwriteCells,
+]
+"""
+
+
+def test_what_a_rebuilt_notebook_has_is_not_done_again_and_a_course_keeps_its_own_preprocessors(tmp_path):
+    (tmp_path / "nbgrader_config.py").write_text(OWN, encoding="utf-8")
+    settings = for_rebuilt(open_course(tmp_path))
+    assert [each.__name__ for each in settings.Autograde.sanitize_preprocessors] == ["ClearOutput", "Own"]
+    before = [each.__name__ for each in Autograde().autograde_preprocessors]
+    after = [each.__name__ for each in settings.Autograde.autograde_preprocessors]
+    assert before == [*after, "CheckCellMetadata"] and {"Execute", "SaveAutoGrades", "AssignLatePenalties"} < {*after}
 
 
 def test_gradebooks_of_one_course_share_an_engine_and_those_of_two_processes_do_not(tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ class InThisProcess(Examinee):
     def starved(self) -> float:
         return 0.0  # beyond what this process is
 
-    def input(self, text: str) -> None:
+    def _tell(self, text: str) -> None:
         self.sent.append(text)
         self._down.put(text)
 

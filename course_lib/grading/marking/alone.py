@@ -20,6 +20,7 @@ from typing import NamedTuple
 from course_lib._extras import needed
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
 from course_lib.grading.marking.standing import definitions, enter, explained, standing
+from course_lib.grading.restore import RestoreCells
 
 with needed("lab"):
     import nbformat
@@ -28,7 +29,11 @@ with needed("lab"):
     from nbgrader.api import Gradebook
     from nbgrader.apps import AutogradeApp
     from nbgrader.apps.api import NbGraderAPI
+    from nbgrader.converters import Autograde
+    from nbgrader.preprocessors import CheckCellMetadata, OverwriteCells
     from sqlalchemy.pool import NullPool
+    from traitlets.config import Config
+    from traitlets.utils.importstring import import_item
 
 NORMALISED, GRADING = "normalised", ".grading"  # folders: what is graded, and what is being graded
 DEFINITIONS = "assignments.db"
@@ -37,6 +42,8 @@ ENDS_S = 5  # for a process to end when it has nothing to do any more
 MEMORY, LARGEST_FILE = 8 * 2**30, 2**30  # bytes that a submission's processes may have, and may write into one file
 RAISED = re.compile(r"^ +.*\n(\w[\w.]*(?::.*)?)$", re.MULTILINE)  # what follows the last frame of a traceback
 LOGGED = re.compile(r"^\[(?:ERROR|CRITICAL)\] ((?:.|\n(?!\[[A-Z]+\] ))*)", re.MULTILINE)
+# What a rebuilt notebook has behind it: its cells and all that nbgrader knows of them are the gradebook's.
+DONE = {RestoreCells, OverwriteCells, CheckCellMetadata}
 SAYS_NOTHING = ("There was an error processing", "Please see")  # nbgrader's words beside a traceback
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
 # nbgrader opens a gradebook a dozen times in a grading, and SQLAlchemy compiles what is asked once for an engine. No
@@ -214,6 +221,16 @@ def grading_limit(course: AutogradeApp) -> float:
     return ExecuteToTheEnd(parent=course).notebook_limit + GRACE_S
 
 
+def for_rebuilt(course: AutogradeApp) -> Config:
+    """Settings by which nbgrader does not do again what `cells.rebuilt` has done, and validates a notebook once."""
+    settings, autograde = Config(), Autograde(parent=course)
+    for name in ("sanitize_preprocessors", "autograde_preprocessors"):
+        given = [import_item(each) if isinstance(each, str) else each for each in getattr(autograde, name)]
+        settings.Autograde[name] = [each for each in given if each not in DONE]
+    settings.Exporter.optimistic_validation = True  # after its last preprocessor, and not after each
+    return settings
+
+
 def _do(sender, work: Callable, *arguments) -> None:
     """In the child."""
     with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, and macOS not these
@@ -244,6 +261,7 @@ def _end_with_parent() -> None:
 
 def _grade(course: AutogradeApp, assignment: str, student: str) -> str:
     """Let nbgrader grade; "" or why it did not."""
+    course.update_config(for_rebuilt(course))
     said = NbGraderAPI(course.coursedir, parent=course).autograde(assignment, student, force=True)
     return "" if said["success"] else f"nbgrader: {reason(said)}"
 

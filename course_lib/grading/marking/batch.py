@@ -1,5 +1,6 @@
 """A whole assignment: everything that came is normalised, graded on all cores, recorded, and reported."""
 
+import collections
 import hashlib
 import os
 from collections.abc import Callable, Iterable
@@ -216,13 +217,12 @@ class Batch:
 
     def _shown(self, gradebook, student: str, folder: Path) -> str:
         """A digest of what a student's feedback shows: the executed notebook in `folder`, the marks, the comments."""
-        submission = gradebook.find_submission(self.assignment, student)
-        marks = [
-            (grade.name, grade.score, grade.max_score, comment)
-            for notebook in submission.notebooks
-            for grade in notebook.grades
-            for comment in [[c.comment for c in notebook.comments if c.name == grade.name]]
-        ]
+        submission, marks = gradebook.find_submission(self.assignment, student), []
+        for notebook in submission.notebooks:
+            comments = collections.defaultdict(list)
+            for comment in notebook.comments:
+                comments[comment.name].append(comment.comment)
+            marks += [(each.name, each.score, each.max_score, comments[each.name]) for each in notebook.grades]
         executed = [path.read_bytes() for path in sorted(folder.glob("*.ipynb"))]
         return _digest(str(sorted(marks)), str(submission.late_submission_penalty), *executed)
 

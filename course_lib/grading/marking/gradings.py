@@ -38,6 +38,8 @@ from course_lib.grading.sandbox.warm import end_parents
 
 with needed("lab"):
     import nbformat
+    from jupyter_client.provisioning import KernelProvisionerFactory
+    from nbgrader.api import Gradebook, MissingEntry
 
 NORMALISING_S = 60
 EVERY_S = 1  # the clock of a bar goes on while nothing is over
@@ -99,7 +101,8 @@ class Gradings:
         if not bar.disable:
             self.say = bar.write
         try:
-            nbformat.validate(nbformat.v4.new_notebook())  # the schema is read once, and not in each process
+            nbformat.validate(nbformat.v4.new_notebook())  # the schema is read once, and not in each process,
+            KernelProvisionerFactory.instance(parent=self.batch.course)  # as is what can start a kernel
             gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
             with bar, workplace(self.batch.course):
                 while waiting or running:
@@ -134,7 +137,7 @@ class Gradings:
         try:
             with gradebook_of(self.batch.course) as gradebook:
                 stood = standing(gradebook, self.batch.assignment, student)
-                is_known = any(each.id == student for each in gradebook.students)
+                is_known = _is_known(gradebook, student)
             if not stood:
                 entry.marked = ""  # what it says of marks was true of a gradebook that had this student
             target = self.batch.root / NORMALISED / student / self.batch.assignment
@@ -243,6 +246,14 @@ class Gradings:
             time = submission.timestamp
             when = f"the work of {time:%Y-%m-%d %H:%M} UTC" if time else "an earlier work"
             return f"{when}, which had {submission.score:g} points"
+
+
+def _is_known(gradebook: Gradebook, student: str) -> bool:
+    try:
+        gradebook.find_student(student)
+    except MissingEntry:
+        return False
+    return True
 
 
 def _left(done: int, number: int, seconds: float) -> str:

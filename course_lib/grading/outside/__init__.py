@@ -18,9 +18,10 @@ In the student's kernel: the cells of the notebook, the public checks among them
 
 What passes. A call: the name of a function, arguments, how long it may take. Its answer: what was returned or
 raised, and arguments that were changed. A function among the arguments stays where it is, and is called through its
-number; what it is called for may call the student's functions again, as one does that undoes a mistake. All are JSON in
-Jupyter's own messages (`input_request` and `input_reply`, by which a kernel asks its client), so this works wherever
-Jupyter does. An array is its dtype, shape and bytes in base64. What comes is read by `values.read`, which makes plain
+number; what it is called for may call the student's functions again, as one does that undoes a mistake. All are JSON
+between the two sockets by which a kernel asks its client for what is typed in, so this works wherever Jupyter does:
+behind a token that is drawn for each cell of tests, and without Jupyter's own messages, which cost more time than most
+answers. An array is its dtype, shape and bytes in base64. What comes is read by `values.read`, which makes plain
 values and executes nothing: no pickle, no object dtype. It refuses more than 16 MiB, 100,000 parts or 8 levels, and the
 socket closes at a message above 48 MiB. What is refused fails its test.
 

@@ -4,6 +4,7 @@ import collections
 import contextlib
 import importlib
 import json
+import secrets
 import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
@@ -23,7 +24,7 @@ with needed("lab"):
     import zmq
     from jupyter_client import AsyncKernelManager, BlockingKernelClient
 
-START = '__import__("course_lib.grading.answering", fromlist=["serve_notebook"]).serve_notebook()'
+START = '__import__("course_lib.grading.answering", fromlist=["serve_notebook"]).serve_notebook("{token}")'
 LARGEST = 48 * 2**20  # bytes of a message from a kernel: whoever sends more is cut off
 GRACE_S = 2  # beyond the seconds that a call may take: for the answer, and again after an interrupt
 MOST_S = 60  # beyond that, at most, where the machine is busy with others: that time is not the student's, see `clock`
@@ -67,6 +68,7 @@ class Examinee:
     def __init__(self, kernel: Kernel):
         self.kernel, self._fed = kernel, Fed(lambda: starved() + self.kernel.starved())
         self._client = self._request = None
+        self._token = b""  # of the request
         self._lost = False
         self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
         self._called: tuple = ()
@@ -213,7 +215,7 @@ class Examinee:
         """No more is asked for now: the kernel runs cells again, another one where this one was lost."""
         if self._request and not self._lost:
             try:
-                self._client.input("null")
+                self._tell("null")
                 self._next(self._in(GRACE_S))
                 self._lost = True  # it goes on
             except (CheckFailed, Malformed):
@@ -237,7 +239,7 @@ class Examinee:
             if not self._depth:
                 self._end = self._in(asked.get("seconds", GRACE_S) + GRACE_S)
             while True:
-                self._client.input(json.dumps(said))
+                self._tell(json.dumps(said))
                 answer = self._next(self._end)
                 if answer.get("kind") != "wanted":
                     return answer
@@ -254,8 +256,17 @@ class Examinee:
             self._client = limited(BlockingKernelClient())
             self._client.load_connection_info(self.kernel.connection())
             self._client.start_channels(shell=True, iopub=False, stdin=True, hb=False, control=False)
-        self._request = self._client.execute(START, silent=True, store_history=False, allow_stdin=True)
+        token = secrets.token_hex(16)
+        self._token = token.encode()
+        self._request = self._client.execute(
+            START.format(token=token), silent=True, store_history=False, allow_stdin=False
+        )
+        self._tell("")  # whom to answer
         self._next(self._in(STARTS_S))  # it is ready
+
+    def _tell(self, text: str) -> None:
+        """Send what `answering` waits for."""
+        self._client.stdin_channel.socket.send_multipart([self._token, text.encode()])
 
     def _in(self, seconds: float) -> tuple[float, float]:
         """When so many seconds have gone by on our `clock`, and the time by which it is enough, whatever that says."""
@@ -270,20 +281,22 @@ class Examinee:
         while True:
             for socket, _ in poller.poll(200):
                 try:
-                    _, message = self._client.session.recv(socket)  # as the channels do, without a loop for each
-                    if message is None or message["parent_header"].get("msg_id") != self._request:
-                        continue
-                    if message["msg_type"] == "execute_reply":
+                    if socket is self._client.stdin_channel.socket:
+                        token, *frames = socket.recv_multipart()
+                        if token != self._token or len(frames) != 1:
+                            continue  # it answers an earlier request, or is none of ours
+                        answer = json.loads(frames[0])
+                        if isinstance(answer, dict):
+                            return answer
+                        raise Malformed("it is no answer")
+                    _, message = self._client.session.recv(socket)
+                    if message and message["parent_header"].get("msg_id") == self._request:
                         self._request = None
                         raise self._stopped() if interrupted else CheckFailed(end_of(message["content"]))
-                    answer = json.loads(message["content"]["prompt"])
-                    if isinstance(answer, dict):
-                        return answer
-                    raise Malformed("it is no answer")
                 except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
                     if isinstance(error, Malformed):
                         raise
-                    raise Malformed("it is no message, or the code asks for input by hand") from None
+                    raise Malformed("it is no message") from None
             if not self.kernel.alive():
                 raise CheckFailed("Your code ended the process that it runs in.")
             if self.clock() > end[0] or time.monotonic() > end[1]:

@@ -81,7 +81,7 @@ class ExecuteOutside(ExecuteToTheEnd):
         self._assignment = about["assignment"]
         self._packages = self.assignments.get(self._assignment)
         self._sources: dict[str, str] = {}
-        self._to_come: dict[str, set[str]] = {}
+        self._to_come: dict[str, frozenset[str]] = {}
         self._passed_over: set[int] = set()
         if self._packages is not None:
             self._root = self.parent.parent.coursedir.root  # preprocessor -> exporter -> converter

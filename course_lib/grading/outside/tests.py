@@ -3,6 +3,7 @@
 import ast
 import builtins
 import contextlib
+import functools
 import io
 import os
 import re
@@ -163,7 +164,8 @@ class HiddenTests:
             yield
 
 
-def names_asked_for(source: str) -> set[str]:
+@functools.cache
+def names_asked_for(source: str) -> frozenset[str]:
     """The global names that a cell reads and does not set: what it expects of the notebook."""
     top = symtable.symtable(source, "<hidden tests>", "exec")
     own = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
@@ -173,4 +175,4 @@ def names_asked_for(source: str) -> set[str]:
         tables += table.get_children()
         found |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced()}
     found |= {match["name"] for match in IN_GLOBALS.finditer(source)}
-    return {name for name in found - own if not hasattr(builtins, name)}
+    return frozenset(name for name in found - own if not hasattr(builtins, name))
