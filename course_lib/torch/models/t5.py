@@ -10,6 +10,7 @@ from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.encoder import Encoder
+from course_lib.torch.kernels import hiding
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.masks import padding_mask
 from course_lib.torch.positions import RelativePositions
@@ -85,7 +86,7 @@ class T5(Checkpoint, nn.Module):
         """Read the source: integers (B, S) -> T5Memory; errors as for the call."""
         ids = self._checked("source_ids", source_ids)
         mask, x = padding_mask(ids, self.config.pad_id), self.embed(ids)
-        return T5Memory(self.dropout(self.encoder(x, mask, bias=self.encoder_position(x)).last_hidden), mask)
+        return T5Memory(self.dropout(self.encoder(x, hiding(mask), bias=self.encoder_position(x)).last_hidden), mask)
 
     def start(self, memory):
         """The state before the first target token, for a T5Memory."""
@@ -95,7 +96,7 @@ class T5(Checkpoint, nn.Module):
         """Read new target tokens, integers (B, n) -> logits (B, vocab_size) of the one after them, the next state."""
         x = self.embed(self._checked("ids", ids))
         bias = self.decoder_position(x, state.caches[0].keys.shape[2])  # (1, H, n, t + n)
-        hidden, caches = self.decoder.step(x, state.caches, None, state.memory_mask, bias, causal=True)
+        hidden, caches = self.decoder.step(x, state.caches, None, hiding(state.memory_mask), bias, causal=True)
         return self.predict_from(hidden[:, -1]), T5State(state.memory_mask, caches)
 
     def embed(self, ids):
