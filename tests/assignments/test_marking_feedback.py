@@ -1,5 +1,8 @@
-"""Students' pages, made side by side: as nbgrader makes them, and nobody's stops another's."""
+"""Students' pages: what they show and to whom, and that they are made side by side, where nobody's stops another's."""
 
+import contextlib
+import copy
+import html
 import os
 import signal
 import time
@@ -7,11 +10,12 @@ import time
 import nbconvert.exporters.html
 import nbformat
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
-from nbconvert.exporters import HTMLExporter
 
-from course_lib.grading.marking import feedback
-from tests.support.course import ASSIGNMENT, Course
+from course_lib.grading.marking import feedback, markdown
+from tests.support.course import ASSIGNMENT, ROOT, Course
+from tests.support.site_checker import open_browser
 
 PLAIN = [
     nbformat.v4.new_markdown_cell("**Bold**, `code`, $a < b$ and <div>a part that is left open"),
@@ -70,16 +74,17 @@ def told(course, monkeypatch, make, jobs=2, **settings):
     return dict(feedback.feedback(course.root, ASSIGNMENT, ["anna", "ben", "zoe"], jobs))
 
 
-def nbgraders(page, cells, monkeypatch):
+def nbconverts(page, cells, monkeypatch):
+    """The page as nbconvert leaves it, which reads each a second time."""
     with monkeypatch.context() as patch:
-        patch.setattr(feedback, "FeedbackExporter", HTMLExporter)
+        patch.setattr(feedback, "IMAGES", ("",))
         return page(cells)
 
 
-def test_a_page_is_nbgraders(page, monkeypatch):
+def test_a_page_is_as_nbconvert_leaves_it(page, monkeypatch):
     ours = page(PLAIN)
-    assert "left open" in ours and "1 &lt; 2 &amp; 3" in ours
-    assert str(BeautifulSoup(ours, features="html.parser")) == nbgraders(page, PLAIN, monkeypatch)
+    assert "left open" in ours and "1 &lt; 2 &amp; 3" in ours and '<span class="k">return</span>' in ours
+    assert str(BeautifulSoup(ours, features="html.parser")) == nbconverts(page, PLAIN, monkeypatch)
 
 
 def test_a_page_without_images_is_read_no_second_time(page, monkeypatch):
@@ -91,7 +96,7 @@ def test_images_are_described_as_nbconvert_describes_them(page, monkeypatch):
     with_image = [*PLAIN, nbformat.v4.new_code_cell("plot()", outputs=[IMAGE])]
     ours = page(with_image)
     assert 'alt="No description has been provided for this image"' in ours
-    assert ours == nbgraders(page, with_image, monkeypatch)
+    assert ours == nbconverts(page, with_image, monkeypatch)
 
 
 def test_a_page_with_an_image_is_made_once(page, monkeypatch):
@@ -117,7 +122,7 @@ def test_what_nbconvert_changes_is_looked_for_in_the_page_too():
 def test_what_nbconvert_changes_is_changed(page, monkeypatch, shown):
     output = nbformat.v4.new_output("execute_result", data={"text/html": shown})
     cells = [*PLAIN, nbformat.v4.new_code_cell("show()", outputs=[output])]
-    assert page(cells) == nbgraders(page, cells, monkeypatch)
+    assert page(cells) == nbconverts(page, cells, monkeypatch)
 
 
 def test_a_filter_of_the_courses_own_is_used(course, page):
@@ -172,6 +177,302 @@ def test_code_is_highlighted_once(page, course, monkeypatch):
     more.metadata.magics_language = "html"
     page([*PLAIN, more])
     assert asked == ["y = 2", "y = 2"]
+
+
+def cell(name, kind="code", source="", *, points=None, outputs=(), **about):
+    """A cell of nbgrader's; with points, a graded one."""
+    made = nbformat.v4.new_markdown_cell(source) if kind == "markdown" else nbformat.v4.new_code_cell(source)
+    if kind == "code":
+        made.outputs = list(outputs)
+    about = {"grade": points is not None, "points": points, "solution": False, "locked": True, **about}
+    made.metadata.nbgrader = {"grade_id": name, "schema_version": 3, "cell_type": kind, "task": False, **about}
+    return made
+
+
+TEXT = nbformat.v4.new_markdown_cell
+MARKED = [
+    TEXT("# The *assignment*\n\n## Part 1. `softmax` of $x$\n\n```\n# no heading\n```"),
+    cell("softmax", source="def softmax(x): ...", solution=True, locked=False),
+    cell("check-softmax", source="check()", points=0),
+    cell(
+        "test-softmax",
+        source="hidden()",
+        points=4,
+        outputs=[
+            nbformat.v4.new_output("stream", name="stdout", text="3 of 4 points: x < y"),
+            nbformat.v4.new_output("execute_result", data={"text/plain": "3.0625"}),
+        ],
+    ),
+    TEXT("Part 2 <b>&amp;</b> the\n[masks](https://example.org)\n---"),
+    cell("test-padding-mask", points=2),
+    cell("test-causal-mask", points=2),
+    TEXT("### Written"),
+    cell("explain", "markdown", "## My own heading\n\n| a | b |\n|---|---|\n| 1 | 2 |", points=4, solution=True),
+    cell("test-attention", points=5),
+]
+
+
+@pytest.fixture
+def marked(course, page):
+    """anna's page of `MARKED`, with marks and a comment, as a tree."""
+    with course.gradebook() as gradebook:
+        notebook = gradebook.find_submission_notebook(ASSIGNMENT, ASSIGNMENT, "anna")
+        for grade in notebook.grades:
+            grade.auto_score = {"test-softmax": 3.0625, "test-padding-mask": 2}.get(grade.name, 0)
+            grade.needs_manual_grade = grade.name == "explain"
+        for comment in notebook.comments:
+            if comment.name in ("softmax", "explain"):
+                comment.manual_comment = "Is $a < b$? **Well** done"
+        gradebook.db.commit()
+    return BeautifulSoup(page(MARKED), features="html.parser")
+
+
+def words(element):
+    return " ".join(element.get_text(" ").split())
+
+
+def test_the_parts_that_carry_points_are_listed_by_the_headings_above_them(marked):
+    rows = [[words(each) for each in row.find_all(["th", "td"])] for row in marked.select(".parts tbody tr")]
+    assert rows == [
+        ["Part 1. softmax of x: softmax comment", ""],  # no points, but a comment
+        ["Part 1. softmax of x: test-softmax", "3.06 of 4"],
+        ["Part 2 & the masks: test-padding-mask", "2 of 2"],
+        ["Part 2 & the masks: test-causal-mask", "0 of 2"],
+        ["Written: explain comment", "not marked yet, of 4"],
+        ["Written: test-attention", "0 of 5"],  # a student's own heading names nothing
+    ]
+    assert words(marked.select_one(".total")) == "5.06 of 30 points, and a part is not marked yet"
+
+
+def test_a_part_without_a_heading_has_its_own_name(page, marked):
+    tree = BeautifulSoup(page([cell("test-softmax", points=4)]), features="html.parser")
+    assert words(tree.select_one(".parts tbody th")) == "test-softmax"
+
+
+def test_every_link_in_the_page_leads_somewhere(marked):
+    links = [link["href"][1:] for link in marked.select("a[href^='#']")]
+    assert "part-test-softmax" in links and "comment-explain" in links
+    assert all(marked.find(id=name) for name in links)
+
+
+def test_what_a_part_gave_stands_at_the_part(marked):
+    part = marked.find(id="part-test-softmax")
+    assert "3.06 of 4 points" in words(part) and "3 of 4 points: x < y" in words(part)
+    assert "3.0625" not in words(part)  # what a test returns is its score
+    assert part.select_one("details .code") and not marked.find(id="part-check-softmax")
+    answer = marked.find(id="part-softmax")
+    assert not answer.details and words(answer.select_one(".comment")) == "Comment Is a < b ? Well done"
+
+
+def test_headings_stand_below_the_title(marked):
+    assert [words(each) for each in marked.find_all("h1")] == [f"Feedback: {ASSIGNMENT}"]
+    assert marked.find("h2", string="Where the points are") and "The assignment" in map(words, marked.find_all("h2"))
+    assert marked.html["lang"] == "en" and marked.title.string == f"Feedback: {ASSIGNMENT}"
+
+
+def test_a_late_penalty_is_a_line(course, page, marked):
+    with course.gradebook() as gradebook:
+        notebook = gradebook.find_submission_notebook(ASSIGNMENT, ASSIGNMENT, "anna")
+        notebook.late_submission_penalty = 1.5
+        gradebook.db.commit()
+        try:
+            tree = BeautifulSoup(page(MARKED), features="html.parser")
+        finally:
+            notebook.late_submission_penalty = None
+            gradebook.db.commit()
+    assert words(tree.select(".parts tr")[-1]) == "Handed in late −1.5"
+    assert words(tree.select_one(".total")).startswith("3.56 of 30")
+
+
+def test_marks_are_nbgraders_and_asked_for_once(course, marked, monkeypatch):
+    url = f"sqlite:///{course.root}/gradebook.db"
+    nb = nbformat.v4.new_notebook(cells=MARKED)
+
+    def asked(preprocessor, student):
+        about = {"notebook": ASSIGNMENT, "assignment": ASSIGNMENT, "student": student, "db_url": url}
+        filled, said = preprocessor.preprocess(copy.deepcopy(nb), {"nbgrader": about})
+        for each in filled.cells:
+            each.metadata.get("nbgrader", {}).pop("waiting", None)
+        return filled, said
+
+    theirs = [asked(feedback.GetGrades(), student) for student in ("zoe", "anna")]
+    monkeypatch.setattr("nbgrader.api.Gradebook.find_grade", None)
+    monkeypatch.setattr("nbgrader.api.Gradebook.find_comment", None)
+    one = feedback.GetMarks()
+    assert [asked(one, student) for student in ("zoe", "anna")] == theirs and theirs[0] != theirs[1]
+
+
+def test_each_student_has_their_own_marks(course, page, marked):
+    executed(course, "zoe", MARKED)
+    assert feedback.pages(course.root, ASSIGNMENT, ["anna", "zoe"]) == {"anna": "", "zoe": ""}
+    zoe = (course.root / "feedback" / "zoe" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+    assert "3.06" not in zoe and "Well" not in zoe
+
+
+def test_a_mark_that_is_missing_is_said(course, page):
+    executed(course, "anna", [cell("nothing", points=4)])
+    assert "nothing" in feedback.pages(course.root, ASSIGNMENT, ["anna"])["anna"]
+
+
+def test_formulas_need_no_network(page):
+    ours = page([TEXT("$x_i$ and\n\n$$\\max_s x_s$$\n\n\\begin{align}a &= b\\end{align}\n\n## $y$"), LATEX])
+    tree = BeautifulSoup(ours, features="html.parser")
+    assert len(tree.find_all("math")) == 5 and len(tree.select(".formula math[display=block]")) == 3
+    assert tree.find("munder") and tree.select_one("h3 math") and "ns0" not in ours
+    assert "<script" not in ours and "://" not in ours and not tree.find("link")
+
+
+SHOWN = nbformat.v4.new_output("display_data", data={"text/latex": "$$a$$"})
+LATEX = nbformat.v4.new_code_cell("show()", outputs=[SHOWN])
+
+
+SOURCES = sorted((ROOT / "assignments" / "source").glob("*/*.ipynb"))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_every_formula_of_the_assignments_is_shown(source, monkeypatch):
+    asked = []
+    monkeypatch.setattr(markdown, "formula", lambda tex, display: asked.append((tex.strip(), display)) or "")
+    for each in nbformat.read(source, as_version=4).cells:
+        if each.cell_type == "markdown":
+            markdown.MarkdownWithMath(renderer=markdown.Renderer(escape=False)).render(each.source)
+    assert asked and [tex for tex, display in asked if not markdown.mathml(tex, display)] == []
+
+
+@pytest.mark.parametrize("tex", [r"\frac{", r"\foo{x} < 1", "{" * 1500, "x" * 5000, r"\left("], ids=range(5))
+def test_a_formula_that_cannot_be_converted_stays_as_it_is(page, tex):
+    tree = BeautifulSoup(page([TEXT(f"Here ${tex}$ it is")]), features="html.parser")
+    assert f"Here ${tex}$ it is" in tree.main.get_text() and not tree.find("math")
+
+
+def test_names_in_formulas_are_set_as_in_tex():
+    shown = markdown.mathml(r"\operatorname{softmax}(x) + \log p + \arg y + \text{max\_len}", False)
+    names = {name.string: name["rspace"] for name in BeautifulSoup(shown, "html.parser").select("[rspace]")}
+    assert names == {"softmax": "0", "log": ".167em", "arg": ".167em"} and "<mtext>max_len</mtext>" in shown
+
+
+EVIL = "<script>evil()</script>"
+
+
+@pytest.mark.parametrize(
+    "tex", [rf"\text{{{EVIL}}}", EVIL, r"\href{javascript:evil()}{x}", r"\style{color:red}{x}", rf"\foo{{{EVIL}}}"]
+)
+def test_nothing_in_a_formula_becomes_markup(tex):
+    for display in (True, False):
+        tree = BeautifulSoup(markdown.formula(tex, display), features="html.parser")
+        assert tree.get_text() and not tree.find("script")
+        assert not any({"href", "style"} & set(element.attrs) for element in tree.find_all())
+
+
+def test_names_are_no_markup(page, marked):
+    source = f"## {EVIL} `{EVIL}` &lt;b&gt;"
+    answer = cell("explain", "markdown", points=4, solution=True)
+    ours = page([TEXT(source), cell("test-softmax", points=4), answer])
+    assert f"<a href=\"#part-test-softmax\">evil() {html.escape(EVIL)} &lt;b&gt;: test-softmax</a>" in ours
+
+
+def test_a_page_may_run_no_script(page, browser):
+    """nbconvert leaves what students write as HTML as it is; the page itself keeps it from running."""
+    shown = nbformat.v4.new_output("execute_result", data={"text/html": "<img src=x onerror='document.title = 1'>"})
+    script = nbformat.v4.new_output("display_data", data={"application/javascript": "document.title = 2"})
+    cells = [TEXT("<script>document.title = 3</script> end"), nbformat.v4.new_code_cell("", outputs=[shown, script])]
+    with visit(browser, page(cells)) as opened:
+        opened.wait_for_timeout(200)
+        assert opened.title() == f"Feedback: {ASSIGNMENT}"
+
+
+def test_where_html_is_to_be_sanitised_all_is(course, page):
+    given = f"See {EVIL} and $a < b$, *so* [x](javascript:evil())\n\n<b onclick='evil()'>b</b>"
+    shown = nbformat.v4.new_output("execute_result", data={"text/markdown": given})
+    more = nbformat.v4.new_output("execute_result", data={"text/html": EVIL})
+    cells = [TEXT(given), nbformat.v4.new_code_cell("", outputs=[shown, more])]
+    with setting(course, "c.HTMLExporter.sanitize_html = True"):
+        tree = BeautifulSoup(page(cells), features="html.parser")
+    assert not tree.find("script") and not tree.find(onclick=True) and not tree.find(href="javascript:evil()")
+    assert words(tree.main).startswith(f"See {EVIL} and a < b , so x")
+    assert len(tree.find_all("math")) == 2 and tree.main.p.em
+    assert f"See {EVIL} and" in page(cells)  # as nbconvert has it
+
+
+def test_an_attachment_is_shown(page):
+    answer = TEXT("![a drawing](attachment:x.png)", attachments={"x.png": {"image/png": "iVBORw0KGgo="}})
+    other = TEXT("![a drawing](attachment:x.png)", attachments={"x.png": {"image/png": "iVBORw0KGgp="}})
+    shown = [image["src"] for image in BeautifulSoup(page([answer, other]), features="html.parser").find_all("img")]
+    assert shown == ["data:image/png;base64,iVBORw0KGgo=", "data:image/png;base64,iVBORw0KGgp="]
+
+
+@contextlib.contextmanager
+def setting(course, *lines):
+    """A block in which the course's configuration has more lines."""
+    config = course.root / "nbgrader_config.py"
+    before = config.read_text()
+    config.write_text("\n".join([before, *lines, ""]))
+    try:
+        yield
+    finally:
+        config.write_text(before)
+
+
+@pytest.mark.parametrize("name", ["mine", "feedback"])
+def test_a_template_of_the_courses_own_is_used(course, page, tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "conf.json").write_text('{"base_template": "classic", "mimetypes": {"text/html": true}}')
+    text = "Mine: {% for cell in nb.cells %}{{ cell.source | markdown2html }}{% endfor %}"
+    (tmp_path / name / "index.html.j2").write_text(text)
+    own = [f"c.HTMLExporter.extra_template_basedirs = [{str(tmp_path)!r}]"]
+    if name != "feedback":  # what nbgrader's is called
+        own.append(f"c.HTMLExporter.template_name = {name!r}")
+    with setting(course, *own):
+        ours = page([TEXT("a formula $x$")])
+    assert ours.startswith("Mine:") and "$x$" in ours  # which its own MathJax may show
+
+
+def test_nbgraders_own_command_is_nbgraders(course, page):
+    page(PLAIN)
+    course.nbgrader("generate_feedback", ASSIGNMENT, "--student", "anna", "--force")
+    theirs = (course.root / "feedback" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.html").read_text()
+    assert "MathJax" in theirs and "Where the points are" not in theirs
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    with open_browser() as running:
+        yield running
+
+
+@contextlib.contextmanager
+def visit(browser, text, width=1200, scheme="light"):
+    """The page in a browser without a network."""
+    with browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True) as context:
+        opened = context.new_page()
+        opened.set_content(text)
+        yield opened
+
+
+WIDE = nbformat.v4.new_output("execute_result", data={"text/html": f"<table><tr>{'<td>1234567</td>' * 40}</table>"})
+LINES = [
+    nbformat.v4.new_output("stream", name="stdout", text="a message " * 40 + "x" * 300),
+    nbformat.v4.new_output("error", ename="E", evalue="", traceback=["\x1b[31mE \x1b[38;5;28mx\x1b[43my" + "-" * 80]),
+]
+
+
+@pytest.mark.parametrize("width", [1200, 380])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_is_for_everybody(browser, page, marked, width, scheme):
+    long = "$" + " + ".join(f"x_{{{i}}}" for i in range(60)) + "$"
+    source = "from x import y  # a comment\nf('text', 1.5)" + " + 1" * 100
+    code = nbformat.v4.new_code_cell(source, outputs=[WIDE, *LINES])
+    tables = TEXT("| a | b |\n|---|---|\n| " + "wide" * 60 + " | c |\n\n```\n" + "wide " * 60 + "\n```")
+    with visit(browser, page([*MARKED, TEXT(f"{long}\n\n${long}$"), tables, code]), width, scheme) as opened:
+        assert opened.evaluate("document.documentElement.scrollWidth") == width
+        found = Axe().run(opened).response["violations"]
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+        dark = opened.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+        assert dark == (scheme == "dark")
+        keyword, name = (f"getComputedStyle(document.querySelector('.{kind}')).color" for kind in ("kn", "n"))
+        assert opened.evaluate(f"{keyword} != {name}")  # code is highlighted
+        assert opened.evaluate("document.querySelector('.longer').clientHeight") < 60  # on one line
 
 
 def test_who_has_no_marks_is_told_why(course, page):

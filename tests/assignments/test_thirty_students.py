@@ -325,4 +325,5 @@ def test_all_get_feedback_and_what_was_lost_is_in_it(cycle):
     assert {path.name for path in (course.root / "feedback").iterdir()} == marked
     (page,) = (course.folder / "wrong-0").rglob("*.html")
     text = html.unescape(page.read_text())
-    assert BANK.says[BANK.wrong[0].name][1] in text and COMMENT in text and row("wrong-0")["score"] in text
+    assert BANK.says[BANK.wrong[0].name][1] in text and COMMENT in text
+    assert f"<strong>{float(row('wrong-0')['score']):g}</strong> of" in text

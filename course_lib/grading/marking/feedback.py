@@ -1,29 +1,38 @@
-"""The pages that tell students what they earned, and why: nbgrader's, made side by side."""
+"""The pages that tell students what they earned, and why: nbgrader's, made side by side, with a template of ours."""
 
 import contextlib
 import json
 import math
 import shutil
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from course_lib._extras import needed
 from course_lib.grading.marking.alone import GRADING, Apart, open_course, reason, wait_for_one
+from course_lib.grading.marking.markdown import Renderer, headings, shown_latex
 
 with needed("lab"):
-    from jinja2 import FileSystemBytecodeCache
+    from jinja2 import FileSystemBytecodeCache, pass_context
     from nbconvert.exporters import HTMLExporter, TemplateExporter
     from nbconvert.filters import Highlight2HTML
+    from nbconvert.filters.markdown_mistune import MarkdownWithMath
     from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
+    from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
+    from nbgrader.api import BaseCell, Comment, Grade
     from nbgrader.apps.api import NbGraderAPI
+    from nbgrader.preprocessors import GetGrades
     from traitlets import Unicode
     from traitlets.config import Config
 
 SHARE, SHARE_S = 10, 120  # how many students' a process makes, and the seconds it has; each takes less than one
 IMAGES = "image/", "<img", "!["  # of which a notebook has one where it has an image
 LOOKED_AT = "<img", "jp-notebook"  # where nbconvert changes a finished page
+TEMPLATES, TEMPLATE = Path(__file__).with_name("templates"), "course-feedback"
+# What says which template a course has, one of which is enough for it to be the course's own.
+EXPORTERS = "TemplateExporter", "HTMLExporter", "FeedbackExporter"
+CHOICES = "template_name", "template_file", "template_paths", "extra_template_basedirs", "extra_template_paths"
 
 
 class Highlighted(Highlight2HTML):
@@ -38,6 +47,67 @@ class Highlighted(Highlight2HTML):
         if key not in self._known:
             self._known[key] = super().__call__(source, language, metadata)
         return self._known[key]
+
+
+class Part(NamedTuple):
+    """A line of the table of points."""
+
+    id: str  # of the cell
+    name: str
+    score: float
+    points: float | None  # None: it carries none, but has a comment
+    waiting: bool  # for a hand mark
+    comment: bool
+
+
+def parts(nb) -> list[Part]:
+    """What carries points or has a comment. Each has the name of the last heading above it that is not a student's."""
+    above, found = "", []
+    for cell in nb.cells:
+        about = cell.metadata.get("nbgrader", {})
+        counts = (about.get("grade") or about.get("task")) and (about.get("points") or about.get("score"))
+        comment = bool(about.get("comment")) and bool(about.get("solution") or about.get("task"))
+        if counts or comment:
+            points = about["points"] if counts else None
+            waiting = bool(counts and about.get("waiting"))
+            found.append(Part(about["grade_id"], above, about.get("score", 0), points, waiting, comment))
+        if cell.cell_type == "markdown" and not about.get("solution"):
+            above = next((text for text in reversed(headings(cell.source)) if text), above)
+    named = Counter(part.name for part in found)
+    said = {name: name if count == 1 else f"{name}: {{}}" for name, count in named.items()} | {"": "{}"}
+    return [part._replace(name=said[part.name].replace("{}", part.id)) for part in found]
+
+
+class GetMarks(GetGrades):
+    """nbgrader's, which asks once for all the marks of a notebook, and tells what waits for a hand mark."""
+
+    _asked = None, {}, {}  # the gradebook that was asked, what it said of scores, and of comments
+
+    def _get_score(self, cell, resources):
+        grade = self._marks()[1].get(cell.metadata.nbgrader["grade_id"])
+        if grade is None:
+            return super()._get_score(cell, resources)
+        about = cell.metadata.nbgrader
+        about["score"], about["points"], about["waiting"] = grade
+
+    def _get_comment(self, cell, resources):
+        comments = self._marks()[2]
+        if cell.metadata.nbgrader["grade_id"] not in comments:
+            return super()._get_comment(cell, resources)
+        cell.metadata.nbgrader["comment"] = comments[cell.metadata.nbgrader["grade_id"]]
+
+    def _marks(self) -> tuple:
+        if self._asked[0] is not self.gradebook:  # which is opened for each notebook
+            whose = self.gradebook.find_submission_notebook(self.notebook_id, self.assignment_id, self.student_id)
+
+            def of(kind, *asked):
+                cells = self.gradebook.db.query(BaseCell.name, *asked).join(kind, kind.cell_id == BaseCell.id)
+                return cells.filter(kind.notebook_id == whose.id)
+
+            grades = of(Grade, Grade.score, Grade.max_score, Grade.needs_manual_grade)
+            scores = {name: tuple(marks) for name, *marks in grades}
+            self._asked = self.gradebook, scores, dict(map(tuple, of(Comment, Comment.comment)))
+        return self._asked
 
 
 class Compiled(FileSystemBytecodeCache):
@@ -57,6 +127,38 @@ class FeedbackExporter(HTMLExporter):
     """
 
     compiled = Unicode("", help="A folder in which compiled templates are kept.").tag(config=True)
+    _known: ClassVar[dict[tuple, str]] = {}
+
+    def default_filters(self):
+        """nbconvert's filters, and those of our template."""
+        yield from super().default_filters()
+        yield from {"markdown2html": self.markdown2html, "parts": parts, "formula": shown_latex}.items()
+
+    @pass_context
+    def markdown2html(self, context, source):
+        """Markdown as HTML: in a template of the course's own as nbconvert makes it.
+
+        Where HTML is to be sanitised, what is written as HTML is shown as text. (nbconvert's sanitiser would show
+        every paragraph's tags, and formulas'.)
+        """
+        if self.template_name != TEMPLATE:
+            return super().markdown2html(context, source)
+        attachments, clean = context.get("cell", {}).get("attachments", {}), self.sanitize_html
+        key = source, clean, repr(self.lexer_options)
+        if key in self._known:
+            return self._known[key]
+        renderer = Renderer(
+            escape=clean,
+            allow_harmful_protocols=not clean,
+            embed_images=self.embed_images,
+            attachments=attachments,
+            path=context.get("resources", {}).get("metadata", {}).get("path", ""),
+            **self.lexer_options,
+        )
+        made = MarkdownWithMath(renderer=renderer).render(source)
+        if not attachments and not self.embed_images:  # works share most of their cells, but not their files
+            self._known[key] = made
+        return made
 
     def from_notebook_node(self, nb, resources=None, **more):
         """The page, and the resources."""
@@ -142,6 +244,15 @@ def pages(root: Path, assignment: str, students: Iterable[str], compiled: str = 
     settings = Config({"FeedbackExporter": {"compiled": compiled}})
     if "exporter_class" not in course.config.GenerateFeedback:
         settings.GenerateFeedback.exporter_class = FeedbackExporter
+    chosen = [course.config[kind] for kind in EXPORTERS if any(name in course.config[kind] for name in CHOICES)]
+    if not chosen:
+        settings.FeedbackExporter.template_name = TEMPLATE
+        settings.FeedbackExporter.extra_template_basedirs = [str(TEMPLATES)]
+    for own in chosen:
+        if "template_name" in own:  # which NbGraderAPI, unlike nbgrader's command, sets to nbgrader's for HTMLExporter
+            settings.FeedbackExporter.template_name = own.template_name
+    if "preprocessors" not in course.config.GenerateFeedback:
+        settings.GenerateFeedback.preprocessors = [GetMarks, CSSHTMLHeaderPreprocessor]
     course.update_config(settings)
     api, found = NbGraderAPI(course.coursedir, parent=course), {}
     for student in students:
