@@ -7,7 +7,9 @@ test-attention 5` (then). `COURSE` is the path of the course, `HOME` that of the
 machine.
 """
 
+import ast
 import functools
+import pkgutil
 import time
 
 import pytest
@@ -71,6 +73,37 @@ def test_every_attack_says_what_it_is_and_there_are_some_of_every_class():
     known = {"class", "earns", "cell", "others", "loses"}
     assert not {attack: found for attack, text in ATTACKS.items() if (found := set(said_of(text)) - known)}
     assert all(text.split('"""')[1].partition("\n")[0].endswith(".") for text in ATTACKS.values())
+
+
+def named_of_the_library(text: str) -> set[str]:
+    """What a piece of code names of `course_lib`, in code that it writes into files, too: `grading.values.np`, say."""
+    found, names = set(), {}
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            ours = [each for each in node.names if each.name[:10] == "course_lib"]
+            names |= {each.asname or "course_lib": each.name if each.asname else "course_lib" for each in ours}
+        elif isinstance(node, ast.ImportFrom) and node.module[:10] == "course_lib":
+            names |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "import course_lib" in node.value:
+            found |= named_of_the_library(node.value)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            root, point, rest = ast.unparse(node).partition(".")
+            found |= {f"{names[root]}.{rest}"} if root in names else set()
+    return found - {"course_lib.__file__"}
+
+
+def test_what_an_attack_changes_of_the_library_is_there():
+    named = {(attack, what) for attack, text in ATTACKS.items() for what in named_of_the_library(text)}
+    assert len(named) > 20
+    missing = set()
+    for attack, what in named:
+        try:
+            pkgutil.resolve_name(what)
+        except (AttributeError, ImportError):
+            missing.add((attack, what))
+    assert not missing, "it changes nothing, and holds for that reason"
 
 
 def test_of_each_class_one_is_tried_that_harms_where_any_does():

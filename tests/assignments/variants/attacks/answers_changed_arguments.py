@@ -5,7 +5,7 @@ class: protocol
 
 from course_lib.grading import answering
 
-answering._called = lambda namespace, asked, ask: {
+answering._Answers._called = lambda answers, asked: {
     "kind": "returned",
     "value": ["none"],
     "changed": {"0": ["array", "<f8", [2**20, 2**20], ""], "1": ["text", "x"], "9": ["none"]},

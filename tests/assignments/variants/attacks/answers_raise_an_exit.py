@@ -5,7 +5,7 @@ class: protocol
 
 from course_lib.grading import answering
 
-answering._called = lambda namespace, asked, ask: {
+answering._Answers._called = lambda answers, asked: {
     "kind": "raised",
     "types": ["SystemExit", "KeyboardInterrupt", "BaseException"],
     "text": "0",

@@ -16,4 +16,4 @@ class Runs:
 
 packed = base64.b64encode(pickle.dumps(Runs())).decode()
 forms = [["array", "|O", [1], packed], ["pickle", packed], ["other", "Runs", packed], ["number", "|O", [], packed]]
-answering._called = lambda namespace, asked, ask: {"kind": "returned", "value": forms.pop() if forms else ["none"]}
+answering._Answers._called = lambda answers, asked: {"kind": "returned", "value": forms.pop() if forms else ["none"]}

@@ -1,4 +1,4 @@
-"""What runs when the process ends forks one that stays.
+"""What runs when the process ends, which it does by itself, forks one that stays.
 
 class: outliving
 """
@@ -18,4 +18,5 @@ def stay():
 
 
 def softmax(x):
-    raise SystemExit
+    atexit._run_exitfuncs()
+    os._exit(0)
