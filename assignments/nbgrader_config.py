@@ -33,6 +33,11 @@ c.ExecuteOutside.assignments = {
     "build-the-transformer": ["numpy", *FRAMEWORKS],
     "the-family-compared": ["numpy", "scipy", *FRAMEWORKS],
 }
+# What their kernels have imported when they start: once for all works, and not once for each.
+c.ExecuteOutside.warm = {
+    name: [package for package in packages if package in ("numpy", "torch")]
+    for name, packages in c.ExecuteOutside.assignments.items()
+}
 c.ExecuteOutside.sandbox = os.environ.get("COURSE_GRADING_SANDBOX", "required")
 
 # One runaway print must not fill the disk.

@@ -11,11 +11,12 @@ import psutil
 import pytest
 
 from course_lib.grading.marking.__main__ import main
+from course_lib.grading.marking.alone import open_course
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.gradings import Gradings
 from course_lib.grading.outside import execute
 from course_lib.grading.sandbox import warm
-from tests.support.course import ASSIGNMENT, filled_in, generated_course, grade_id, maximum, reference_answers
+from tests.support.course import ASSIGNMENT, ROOT, filled_in, generated_course, grade_id, maximum, reference_answers
 from tests.support.sandbox import NEEDS_SANDBOX, wait_for
 
 pytestmark = NEEDS_SANDBOX
@@ -198,6 +199,13 @@ def test_where_that_one_has_ended_another_takes_its_place_for_all_that_follow(tw
     monkeypatch.setattr(Gradings, "_end", ends_and_kills)
     assert main([ASSIGNMENT, "--course", str(two.root), "--jobs", "1"]) == 0
     assert makers.read_text() == f"{os.getpid()}\n" * 2
+
+
+def test_the_courses_kernels_start_with_the_frameworks_that_an_assignment_allows_but_for_tensorflow():
+    settings = execute.ExecuteOutside(parent=open_course(ROOT / "assignments"))
+    assert settings.warm[ASSIGNMENT] == ["numpy"]
+    for name, packages in settings.assignments.items():
+        assert settings.warm[name] == [each for each in ("numpy", "torch") if each in packages], name
 
 
 def test_where_a_kernel_cannot_be_warm_it_starts_cold_and_that_is_said(two, capsys):

@@ -1,10 +1,10 @@
 """Seconds for each submission, from collected to table and feedback: `make grade` beside nbgrader as it comes.
 
-    python tests/benchmarks/grading.py [ASSIGNMENT] [--students N] [--rounds N]
+    python tests/benchmarks/grading.py [ASSIGNMENT] [--students N] [--rounds N] [--arms warm]
 
 Every submission is the right solution. nbgrader as it comes has a configuration of two lines; what it runs is
 `autograde`, `generate_feedback` and `export`, on one core, as it knows no other way. `make grade` uses all cores, and
-starts its kernels cold, or warm from a process that has imported NumPy and PyTorch; or without the sandbox. All arms of
+starts its kernels warm, as the course is set, or cold; or cold and without the sandbox. All arms of
 a round grade the same works, in a course of their own, in an order drawn for the round; all their processes and kernels
 are counted. Then one submission has changed, and they grade again.
 """
@@ -34,8 +34,7 @@ PLAIN = """c = get_config()
 c.CourseDirectory.course_id = "attention"
 """
 STOCK = "nbgrader as it comes"
-MODULES = {ASSIGNMENT: ["numpy"]}  # which a warm start has imported; of all other assignments these:
-FRAMEWORK = ["numpy", "torch"]
+COLD = "\nc.ExecuteOutside.warm = {}\n"
 
 
 class Arm(NamedTuple):
@@ -45,15 +44,11 @@ class Arm(NamedTuple):
     environment: dict[str, str] = {}
 
 
-def arms_of(assignment: str) -> dict[str, Arm]:
-    """The ways of `make grade`, by name."""
-    modules = MODULES.get(assignment, FRAMEWORK)
-    warm = f"\nc.ExecuteOutside.warm = {{{assignment!r}: {modules!r}}}\n"
-    return {
-        "cold": Arm(),
-        "warm": Arm(warm),
-        "cold, no sandbox": Arm(environment={"COURSE_GRADING_SANDBOX": "off"}),
-    }
+ARMS = {
+    "warm": Arm(),  # as the course sets it
+    "cold": Arm(COLD),
+    "cold, no sandbox": Arm(COLD, {"COURSE_GRADING_SANDBOX": "off"}),
+}
 
 
 class Took(NamedTuple):
@@ -69,12 +64,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("assignment", nargs="?", default=ASSIGNMENT)
     parser.add_argument("--students", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=[*ARMS])
     chosen = parser.parse_args(arguments)
     if min(chosen.students, chosen.rounds) < 1:
         parser.error("at least one student and one round")
     if not (ROOT / "assignments" / "source" / chosen.assignment).is_dir():
         parser.error(f"no assignment {chosen.assignment!r}")
-    names = [STOCK, *arms_of(chosen.assignment)]
+    names = [STOCK, *chosen.arms]
     rounds, scores = [], {}
     for number in range(chosen.rounds):
         taken = {}
@@ -98,15 +94,21 @@ def main(arguments: list[str] | None = None) -> int:
     for name in names[1:]:
         times = sorted(taken[STOCK][0].wall / taken[name][0].wall for taken in rounds)
         print(f"{name} is {statistics.median(times):.1f} times [{times[0]:.1f}, {times[-1]:.1f}] as fast as {STOCK}")
+    if {"cold", "cold, no sandbox"} <= {*names}:
+        print_cost(rounds)
+    return 0
+
+
+def print_cost(rounds: list[dict]) -> None:
+    """What the sandbox takes."""
     costs = sorted(taken["cold"][0].wall / taken["cold, no sandbox"][0].wall for taken in rounds)
     print(f"with / without the sandbox: {statistics.median(costs):.2f} [{costs[0]:.2f}, {costs[-1]:.2f}]")
-    return 0
 
 
 def measured(name: str, folder: Path, assignment: str, students: int) -> tuple[tuple[Took, Took], dict]:
     """What two runs took, of all submissions and again when one has changed; the scores of each graded cell."""
     course = Course(folder / "run")
-    arm = arms_of(assignment).get(name, Arm())
+    arm = ARMS.get(name, Arm())
     configuration = course.root / "nbgrader_config.py"
     configuration.write_text(PLAIN if name == STOCK else configuration.read_text(encoding="utf-8") + arm.configuration)
     environment = course._environment("instructor") | arm.environment
