@@ -37,10 +37,11 @@ def serve_notebook(token: str) -> None:
     """Answer for the notebook of this kernel until the examiner, who knows the token, has no more to ask."""
     from IPython import get_ipython
 
+    # ipykernel refuses, too, by a NotImplementedError: students would be told that they did not write the function.
     shell, typed = get_ipython(), builtins.input
     builtins.input = _nobody_types
     try:
-        serve(shell.user_ns, _line(shell.kernel.stdin_socket, token.encode()))
+        serve(shell.user_ns, _channel(shell.kernel.stdin_socket, token.encode()))
     finally:
         builtins.input = typed
 
@@ -49,7 +50,7 @@ def _nobody_types(*prompt) -> str:
     raise RuntimeError("input() waits for somebody to type, and here is nobody")
 
 
-def _line(socket, token: bytes) -> Callable[[str], str]:
+def _channel(socket, token: bytes) -> Callable[[str], str]:
     """To the examiner and back, by the socket through which a kernel asks for what is typed in.
 
     A message of Jupyter's takes longer to make and to read than most functions of an assignment take, and there are
@@ -58,7 +59,7 @@ def _line(socket, token: bytes) -> Callable[[str], str]:
     to nobody whom ZeroMQ knows, it drops without a word.
     """
 
-    def heard() -> tuple[bytes, str]:
+    def received() -> tuple[bytes, str]:
         while True:
             if socket.poll(POLLS_MS):  # in between, an interrupt gets through, on Windows too
                 examiner, *frames = socket.recv_multipart()
@@ -67,9 +68,9 @@ def _line(socket, token: bytes) -> Callable[[str], str]:
 
     def ask(said: str) -> str:
         socket.send_multipart([examiner, token, said.encode()])
-        return heard()[1]
+        return received()[1]
 
-    examiner, _ = heard()
+    examiner, _ = received()
     return ask
 
 

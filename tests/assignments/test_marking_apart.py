@@ -199,6 +199,15 @@ def test_what_a_rebuilt_notebook_has_is_not_done_again_and_a_course_keeps_its_ow
     assert before == [*after, "CheckCellMetadata"] and {"Execute", "SaveAutoGrades", "AssignLatePenalties"} < {*after}
 
 
+def test_a_course_whose_preprocessors_are_all_done_keeps_them(tmp_path):
+    """nbconvert fails where there is none."""
+    only = "c.Autograde.sanitize_preprocessors = ['nbgrader.preprocessors.OverwriteCells']"
+    (tmp_path / "nbgrader_config.py").write_text(f"c = get_config()\n{only}\n", encoding="utf-8")
+    settings = for_rebuilt(open_course(tmp_path))
+    assert [each.__name__ for each in settings.Autograde.sanitize_preprocessors] == ["OverwriteCells"]
+    assert settings.Exporter.optimistic_validation
+
+
 def test_gradebooks_of_one_course_share_an_engine_and_those_of_two_processes_do_not(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # nbgrader calls Alembic
     url = f"sqlite:///{tmp_path}/gradebook.db"

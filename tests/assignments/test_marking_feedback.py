@@ -4,9 +4,12 @@ import contextlib
 import copy
 import html
 import os
+import re
 import signal
 import time
+from types import SimpleNamespace
 
+import jinja2
 import nbconvert.exporters.html
 import nbformat
 import pytest
@@ -14,6 +17,7 @@ from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 
 from course_lib.grading.marking import feedback, markdown
+from course_lib.grading.marking.batch import Batch
 from tests.support.course import ASSIGNMENT, ROOT, Course
 from tests.support.site_checker import open_browser
 
@@ -241,7 +245,19 @@ def test_the_parts_that_carry_points_are_listed_by_the_headings_above_them(marke
         ["Written: explain comment", "not marked yet, of 4"],
         ["Written: test-attention", "0 of 5"],  # a student's own heading names nothing
     ]
-    assert words(marked.select_one(".total")) == "5.06 of 30 points, and a part is not marked yet"
+    assert words(marked.select_one(".total")) == "5.06 of 30 points; a part waits for a person to mark it"
+
+
+def test_a_heading_may_have_braces(page, marked):
+    tree = BeautifulSoup(page([TEXT("# `{}`"), cell("test-softmax", points=4)]), features="html.parser")
+    assert words(tree.select_one(".parts tbody th")) == "{}"
+
+
+def test_a_page_fetches_nothing_but_pictures(marked):
+    rules = dict(rule.split(" ", 1) for rule in marked.find("meta", {"http-equiv": True})["content"].split("; "))
+    assert rules["default-src"] == "'none'" and not {"script-src", "connect-src", "object-src"} & rules.keys()
+    elsewhere = {name for name, sources in rules.items() if "http" in sources or "*" in sources}
+    assert elsewhere == {"img-src"}
 
 
 def test_a_part_without_a_heading_has_its_own_name(page, marked):
@@ -339,7 +355,14 @@ def test_every_formula_of_the_assignments_is_shown(source, monkeypatch):
     assert asked and [tex for tex, display in asked if not markdown.mathml(tex, display)] == []
 
 
-@pytest.mark.parametrize("tex", [r"\frac{", r"\foo{x} < 1", "{" * 1500, "x" * 5000, r"\left("], ids=range(5))
+REPEAT = [  # of which a computer's memory would be full, or which would never end
+    r"\sideset{}{}{" * 60 + "x" + "}" * 60,
+    "".join(rf"\def\a{x}{{\a{y}\a{y}\a{y}\a{y}}}" for x, y in zip("abcdefghijk", "bcdefghijkl", strict=True)) + r"\aa",
+    r"\newcommand{\R}{\mathbb{R}}",
+]
+
+
+@pytest.mark.parametrize("tex", [r"\frac{", r"\foo{x} < 1", "{" * 1500, "x" * 5000, r"\left(", *REPEAT], ids=range(8))
 def test_a_formula_that_cannot_be_converted_stays_as_it_is(page, tex):
     tree = BeautifulSoup(page([TEXT(f"Here ${tex}$ it is")]), features="html.parser")
     assert f"Here ${tex}$ it is" in tree.main.get_text() and not tree.find("math")
@@ -383,6 +406,7 @@ def test_a_page_may_run_no_script(page, browser):
 
 def test_where_html_is_to_be_sanitised_all_is(course, page):
     given = f"See {EVIL} and $a < b$, *so* [x](javascript:evil())\n\n<b onclick='evil()'>b</b>"
+    given += "\n\n```mermaid\n</pre><b onclick=evil()>\n```"
     shown = nbformat.v4.new_output("execute_result", data={"text/markdown": given})
     more = nbformat.v4.new_output("execute_result", data={"text/html": EVIL})
     cells = [TEXT(given), nbformat.v4.new_code_cell("", outputs=[shown, more])]
@@ -399,6 +423,81 @@ def test_an_attachment_is_shown(page):
     other = TEXT("![a drawing](attachment:x.png)", attachments={"x.png": {"image/png": "iVBORw0KGgp="}})
     shown = [image["src"] for image in BeautifulSoup(page([answer, other]), features="html.parser").find_all("img")]
     assert shown == ["data:image/png;base64,iVBORw0KGgo=", "data:image/png;base64,iVBORw0KGgp="]
+
+
+def test_an_attachment_that_is_another_cells_costs_nobody_the_page(course, page, marked):
+    with course.gradebook() as gradebook:
+        (comment,) = gradebook.find_submission_notebook(ASSIGNMENT, ASSIGNMENT, "anna").comments[:1]
+        comment.manual_comment, name = "![mine](attachment:y.png)", comment.name
+        gradebook.db.commit()
+    tree = BeautifulSoup(page([TEXT("![a drawing](attachment:x.png) end"), cell(name, solution=True)]), "html.parser")
+    assert [image["alt"] for image in tree.find_all("img")] == ["a drawing", "mine"] and "end" in tree.main.text
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        ({"application/javascript": "evil()", "text/plain": "what it is"}, "what it is"),
+        ({"application/vnd.jupyter.widget-view+json": {"model_id": "1"}, "text/plain": "a slider"}, "a slider"),
+        ({"text/latex": "$a$ and $b$", "text/plain": "both"}, "$a$ and $b$"),
+        ({"text/latex": "\\begin{align}a\\end{align}", "text/plain": "align"}, "a"),
+        ({"text/latex": "\\[ a \\]", "text/plain": "brackets"}, "a"),
+    ],
+    ids=["script", "widget", "several formulas", "environment", "brackets"],
+)
+def test_of_an_output_what_a_page_can_show_is_shown(page, data, shown):
+    code = nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", data=data)])
+    assert words(BeautifulSoup(page([code]), "html.parser").select_one(".shown")) == shown
+
+
+def test_what_a_test_returns_is_shown_where_it_is_no_score(page, marked):
+    returned = nbformat.v4.new_output("execute_result", data={"text/plain": "'why it failed'"})
+    assert "why it failed" in page([cell("test-softmax", points=4, outputs=[returned])])
+
+
+def test_points_that_a_person_is_to_look_at_again_are_shown_with_what_they_are(course, page, marked):
+    with course.gradebook() as gradebook:
+        notebook = gradebook.find_submission_notebook(ASSIGNMENT, ASSIGNMENT, "anna")
+        (grade,) = [each for each in notebook.grades if each.name == "explain"]
+        grade.manual_score = 3
+        gradebook.db.commit()
+        try:
+            tree = BeautifulSoup(page(MARKED), features="html.parser")
+        finally:
+            grade.manual_score = None
+            gradebook.db.commit()
+    assert words(tree.select(".parts tr")[5]) == "Written: explain comment 3 of 4, to be looked at"
+    assert words(tree.select_one(".total")).startswith("8.06 of 30")
+
+
+@pytest.mark.parametrize("change", ["a hand mark of nothing", "a comment on an answer without points"])
+def test_what_changes_a_page_makes_it_anew(course, marked, change):
+    def digest():
+        with course.gradebook() as gradebook:
+            folder = course.root / "autograded" / "anna" / ASSIGNMENT
+            return Batch._shown(SimpleNamespace(assignment=ASSIGNMENT), gradebook, "anna", folder)
+
+    before = digest()
+    assert before == digest()
+    with course.gradebook() as gradebook:
+        notebook = gradebook.find_submission_notebook(ASSIGNMENT, ASSIGNMENT, "anna")
+        if change == "a hand mark of nothing":
+            (grade,) = [each for each in notebook.grades if each.name == "explain"]
+            grade.manual_score, grade.needs_manual_grade = 0, False
+        else:
+            (comment,) = [each for each in notebook.comments if each.name == "softmax"]
+            comment.manual_comment = "another"
+        gradebook.db.commit()
+    assert digest() != before
+
+
+@pytest.mark.parametrize(
+    ("points", "written"), [(4, "4"), (100000.25, "100000.25"), (0.004, "0"), (-0.004, "0"), (-1.5, "−1.5"), (10, "10")]
+)
+def test_points_are_written_in_full(points, written):
+    template = (feedback.TEMPLATES / feedback.TEMPLATE / "index.html.j2").read_text(encoding="utf-8")
+    (macro,) = re.findall(r"(?s)\{%- macro number.*?endmacro -%\}", template)
+    assert jinja2.Template(macro).module.number(points) == written
 
 
 @contextlib.contextmanager

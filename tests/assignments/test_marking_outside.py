@@ -229,12 +229,23 @@ def test_the_frameworks_of_warm_kernels_are_imported_once_for_the_hidden_tests_o
         meanwhile.extend(found)
         return why
 
+    monkeypatch.setattr(execute, "bubblewrap", lambda: "bwrap")
     monkeypatch.setattr(execute.SandboxProvisioner, "prepare", prepare)
     monkeypatch.setattr(execute, "_have", lambda name: begun.wait(60) and found.append(name))
     settings = SimpleNamespace(
         sandbox=execute.REQUIRED, assignments={"hw": []}, warm={"hw": ["x", "torch"]}, sandbox_settings=lambda *_: {}
     )
     assert execute.prepare_sandbox(settings, "hw", "/") == why and found == meanwhile == ["torch"]
+
+
+def test_without_a_sandbox_nothing_is_imported_for_warm_kernels_and_each_grading_says_why(monkeypatch):
+    def missing():
+        raise execute.SandboxMissing("none")
+
+    monkeypatch.setattr(execute, "bubblewrap", missing)
+    monkeypatch.setattr(execute, "_have", None)
+    settings = SimpleNamespace(sandbox=execute.REQUIRED, assignments={"hw": []}, warm={"hw": ["torch"]})
+    assert execute.prepare_sandbox(settings, "hw", "/") == ""
 
 
 @pytest.mark.parametrize(("sandbox", "ends"), [(execute.REQUIRED, "immediate"), (execute.OFF, "graceful")])

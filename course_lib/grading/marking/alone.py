@@ -222,12 +222,13 @@ def grading_limit(course: AutogradeApp) -> float:
 
 
 def for_rebuilt(course: AutogradeApp) -> Config:
-    """Settings by which nbgrader does not do again what `cells.rebuilt` has done, and validates a notebook once."""
+    """Settings by which nbgrader does not do again what `cells.rebuilt` has done, and validates once in each pass."""
     settings, autograde = Config(), Autograde(parent=course)
     for name in ("sanitize_preprocessors", "autograde_preprocessors"):
         given = [import_item(each) if isinstance(each, str) else each for each in getattr(autograde, name)]
-        settings.Autograde[name] = [each for each in given if each not in DONE]
-    settings.Exporter.optimistic_validation = True  # after its last preprocessor, and not after each
+        settings.Autograde[name] = [each for each in given if each not in DONE] or given
+    # after the last preprocessor, and not after each; nbconvert fails where there is none
+    settings.Exporter.optimistic_validation = all(settings.Autograde.values())
     return settings
 
 

@@ -1,6 +1,5 @@
 """A whole assignment: everything that came is normalised, graded on all cores, recorded, and reported."""
 
-import collections
 import hashlib
 import os
 from collections.abc import Callable, Iterable
@@ -12,7 +11,7 @@ from course_lib.grading.marking import dates, incoming, lms, record, report
 from course_lib.grading.marking.alone import cores, gradebook_of, open_course
 from course_lib.grading.marking.cells import Release, release_of
 from course_lib.grading.marking.cluster import places
-from course_lib.grading.marking.feedback import feedback
+from course_lib.grading.marking.feedback import PAGES, feedback
 from course_lib.grading.marking.gradings import Bar, Gradings
 from course_lib.grading.marking.overview import write_overview
 from course_lib.grading.marking.standing import standing
@@ -217,14 +216,16 @@ class Batch:
 
     def _shown(self, gradebook, student: str, folder: Path) -> str:
         """A digest of what a student's feedback shows: the executed notebook in `folder`, the marks, the comments."""
-        submission, marks = gradebook.find_submission(self.assignment, student), []
-        for notebook in submission.notebooks:
-            comments = collections.defaultdict(list)
-            for comment in notebook.comments:
-                comments[comment.name].append(comment.comment)
-            marks += [(each.name, each.score, each.max_score, comments[each.name]) for each in notebook.grades]
+        submission = gradebook.find_submission(self.assignment, student)
+        marks = [
+            (each.name, each.score, each.max_score, each.needs_manual_grade)
+            for notebook in submission.notebooks
+            for each in notebook.grades
+        ]
+        comments = [(each.name, each.comment) for notebook in submission.notebooks for each in notebook.comments]
         executed = [path.read_bytes() for path in sorted(folder.glob("*.ipynb"))]
-        return _digest(str(sorted(marks)), str(submission.late_submission_penalty), *executed)
+        shown = sorted(marks), sorted(comments, key=str), submission.late_submission_penalty
+        return _digest(PAGES, str(shown), *executed)
 
     def _releases(self, gradebook) -> dict[str, Release]:
         """Every notebook of the assignment, as the gradebook and the released file have it."""

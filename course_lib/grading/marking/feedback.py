@@ -29,7 +29,10 @@ with needed("lab"):
 SHARE, SHARE_S = 10, 120  # how many students' a process makes, and the seconds it has; each takes less than one
 IMAGES = "image/", "<img", "!["  # of which a notebook has one where it has an image
 LOOKED_AT = "<img", "jp-notebook"  # where nbconvert changes a finished page
+PAGES = "1"  # another one where the same marks and notebook make another page: then all are made again
 TEMPLATES, TEMPLATE = Path(__file__).with_name("templates"), "course-feedback"
+# What is shown of an output, the first that it has: scripts and widgets do not run in a page.
+SHOWN = ["text/html", "text/markdown", "image/svg+xml", "text/latex", "image/png", "image/jpeg", "text/plain"]
 # What says which template a course has, one of which is enough for it to be the course's own.
 EXPORTERS = "TemplateExporter", "HTMLExporter", "FeedbackExporter"
 CHOICES = "template_name", "template_file", "template_paths", "extra_template_basedirs", "extra_template_paths"
@@ -61,7 +64,7 @@ class Part(NamedTuple):
 
 
 def parts(nb) -> list[Part]:
-    """What carries points or has a comment. Each has the name of the last heading above it that is not a student's."""
+    """What carries points or has a comment. Each has the name of the last heading above it that is not in an answer."""
     above, found = "", []
     for cell in nb.cells:
         about = cell.metadata.get("nbgrader", {})
@@ -74,8 +77,13 @@ def parts(nb) -> list[Part]:
         if cell.cell_type == "markdown" and not about.get("solution"):
             above = next((text for text in reversed(headings(cell.source)) if text), above)
     named = Counter(part.name for part in found)
-    said = {name: name if count == 1 else f"{name}: {{}}" for name, count in named.items()} | {"": "{}"}
-    return [part._replace(name=said[part.name].replace("{}", part.id)) for part in found]
+    return [part._replace(name=_name(part, alone=named[part.name] == 1)) for part in found]
+
+
+def _name(part: Part, alone: bool) -> str:
+    if not part.name:
+        return part.id
+    return part.name if alone else f"{part.name}: {part.id}"
 
 
 class GetMarks(GetGrades):
@@ -248,6 +256,7 @@ def pages(root: Path, assignment: str, students: Iterable[str], compiled: str = 
     if not chosen:
         settings.FeedbackExporter.template_name = TEMPLATE
         settings.FeedbackExporter.extra_template_basedirs = [str(TEMPLATES)]
+        settings.NbConvertBase.display_data_priority = SHOWN
     for own in chosen:
         if "template_name" in own:  # which NbGraderAPI, unlike nbgrader's command, sets to nbgrader's for HTMLExporter
             settings.FeedbackExporter.template_name = own.template_name

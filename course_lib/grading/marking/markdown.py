@@ -10,25 +10,30 @@ from course_lib._extras import needed
 
 with needed("lab"):
     from latex2mathml.converter import convert_to_element
-    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+    from nbconvert.filters.markdown_mistune import InvalidNotebook, IPythonRenderer, MarkdownWithMath
 
-LONG_TEX = 2000  # characters: what is longer than any formula stays as it is, for converting it might never end
+LONG_TEX = 2000  # characters: what is longer than any formula stays as it is
+# So does what can say a thing many times in few letters, as often as there are atoms: to convert it might never end.
+REPEATS = re.compile(r"\\(?:def|let|newcommand|renewcommand|newenvironment|DeclareMathOperator|sideset)(?![a-zA-Z])")
 LONG_LINE, LONGER_LINE = 30, 120  # characters of TeX: what may be wider than a phone, and than a page
 LIMITS = "max", "min"  # below which, in a line of its own, stands over what
 OPENING = "(", "[", "{"
 UNSAFE = "class", "href", "id", "style"  # attributes that TeX can set
 ARG = re.compile(r"\\arg(?![a-zA-Z])")
+NUMBERED = re.compile(r"(?<=\\begin)\{align\}|(?<=\\end)\{align\}")  # which would count from 1 in each formula
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>')
-LATEX = re.compile(r"(?s)\s*(\$\$?)(.+?)\1\s*")  # what a cell gives as text/latex
+# What a cell gives as text/latex, where it is one formula
+LATEX = re.compile(r"(?s)(?P<mark>\$\$?)(?P<tex>[^$]+)(?P=mark)|\\\[(?P<own>.+)\\\]|(?P<environment>\\begin\{.+\})")
 
 
 @functools.lru_cache(4096)
 def mathml(tex: str, display: bool) -> str:
     """A formula as MathML, which browsers show without a network and screen readers read; "" if it cannot be made."""
-    if len(tex) > LONG_TEX:
+    if len(tex) > LONG_TEX or REPEATS.search(tex):
         return ""
     try:
-        root = convert_to_element(ARG.sub(r"\\operatorname{arg}", tex), display="block" if display else "inline")
+        known = ARG.sub(r"\\operatorname{arg}", NUMBERED.sub("{align*}", tex))
+        root = convert_to_element(known, display="block" if display else "inline")
         for element in root.iter():
             if element.text:
                 # The converter writes characters as references, and escapes nothing of \text{...}.
@@ -73,8 +78,10 @@ def formula(tex: str, display: bool) -> str:
 
 def shown_latex(text: str) -> str:
     """The output of a cell that is LaTeX."""
-    found = LATEX.fullmatch(text)
-    return formula(found[2], found[1] == "$$") if found else html.escape(text)
+    found = LATEX.fullmatch(text.strip())
+    if not found:
+        return html.escape(text)
+    return formula(found["tex"] or found["own"] or found["environment"], found["mark"] != "$")
 
 
 class Renderer(IPythonRenderer):
@@ -95,6 +102,16 @@ class Renderer(IPythonRenderer):
     def block_code(self, code: str, info: str | None = None) -> str:
         """Code between fences, which scrolls."""
         return super().block_code(code, info).replace("<pre", '<pre tabindex="0"', 1)
+
+    def block_mermaidjs(self, code: str) -> str:
+        """A diagram: as its source, since no script may draw it."""
+        return self.block_code(code)
+
+    def _embed_image_or_attachment(self, src: str) -> str:
+        try:
+            return super()._embed_image_or_attachment(src)
+        except InvalidNotebook:  # copied from another cell, whose it is: nobody loses the page for it
+            return src
 
     def heading(self, text: str, level: int, **attrs) -> str:
         """A heading, which can be linked to, without a link to itself: a screen reader would name it each time."""

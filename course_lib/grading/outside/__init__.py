@@ -19,11 +19,11 @@ In the student's kernel: the cells of the notebook, the public checks among them
 What passes. A call: the name of a function, arguments, how long it may take. Its answer: what was returned or
 raised, and arguments that were changed. A function among the arguments stays where it is, and is called through its
 number; what it is called for may call the student's functions again, as one does that undoes a mistake. All are JSON
-between the two sockets by which a kernel asks its client for what is typed in, so this works wherever Jupyter does:
-behind a token that is drawn for each cell of tests, and without Jupyter's own messages, which cost more time than most
-answers. An array is its dtype, shape and bytes in base64. What comes is read by `values.read`, which makes plain
-values and executes nothing: no pickle, no object dtype. It refuses more than 16 MiB, 100,000 parts or 8 levels, and the
-socket closes at a message above 48 MiB. What is refused fails its test.
+between the two sockets by which a kernel asks its client for what is typed in, so this works wherever ipykernel is
+reached by its sockets: behind a token that is drawn for each cell of tests, and without Jupyter's own messages, which
+take more time than most answers. An array is its dtype, shape and bytes in base64. What comes is read by `values.read`,
+which makes plain values and executes nothing: no pickle, no object dtype. It refuses more than 16 MiB, 100,000 parts or
+8 levels, and the socket closes at a frame above 48 MiB. What is refused fails its test.
 
 Tensors pass as arrays do, with the name of their framework and whether they are differentiated; sparse, quantised and
 other ones, of which NumPy makes no array, do not. A tensor is read where its framework has been imported, and no test

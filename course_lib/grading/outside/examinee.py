@@ -25,7 +25,8 @@ with needed("lab"):
     from jupyter_client import AsyncKernelManager, BlockingKernelClient
 
 START = '__import__("course_lib.grading.answering", fromlist=["serve_notebook"]).serve_notebook("{token}")'
-LARGEST = 48 * 2**20  # bytes of a message from a kernel: whoever sends more is cut off
+LARGEST = 48 * 2**20  # bytes of a frame from a kernel: whoever sends more is cut off
+WAITING = 4  # messages of a kernel that wait to be read: one that answers has one, and one more where it was stopped
 GRACE_S = 2  # beyond the seconds that a call may take: for the answer, and again after an interrupt
 MOST_S = 60  # beyond that, at most, where the machine is busy with others: that time is not the student's, see `clock`
 STARTS_S, IMPORTS_S = 60, 600
@@ -254,6 +255,7 @@ class Examinee:
             raise CheckFailed("Your code ended the process that it runs in.")
         if not self._client:
             self._client = limited(BlockingKernelClient())
+            self._client.context.setsockopt(zmq.RCVHWM, WAITING)
             self._client.load_connection_info(self.kernel.connection())
             self._client.start_channels(shell=True, iopub=False, stdin=True, hb=False, control=False)
         token = secrets.token_hex(16)
@@ -266,7 +268,10 @@ class Examinee:
 
     def _tell(self, text: str) -> None:
         """Send what `answering` waits for."""
-        self._client.stdin_channel.socket.send_multipart([self._token, text.encode()])
+        try:
+            self._client.stdin_channel.socket.send_multipart([self._token, text.encode()], zmq.NOBLOCK)
+        except zmq.Again:  # a thousand are waiting there already
+            raise CheckFailed("Your code does not listen to what the tests ask.") from None
 
     def _in(self, seconds: float) -> tuple[float, float]:
         """When so many seconds have gone by on our `clock`, and the time by which it is enough, whatever that says."""
@@ -359,6 +364,6 @@ class Examinee:
 
 
 def limited(client):
-    """A client whose sockets, which it has yet to open, are closed at a message that is too large."""
+    """A client whose sockets, which it has yet to open, are closed at a frame that is too large."""
     client.context.setsockopt(zmq.MAXMSGSIZE, LARGEST)
     return client
