@@ -28,6 +28,7 @@ class Sockets:
         self.shell, self.stdin = (self.context.socket(zmq.ROUTER) for _ in range(2))
         self.stdin.setsockopt(zmq.SNDHWM, 4)
         self.stdin.setsockopt(zmq.ROUTER_MANDATORY, 1)  # what cannot be sent now waits, and is not dropped
+        self.stdin.setsockopt(zmq.SNDTIMEO, 2000)
         for name in ("shell", "stdin"):
             self.ports[f"{name}_port"] = getattr(self, name).bind_to_random_port("tcp://127.0.0.1")
         self.thread = threading.Thread(target=self._run, args=(answers,), daemon=True)
