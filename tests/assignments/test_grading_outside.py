@@ -74,6 +74,11 @@ def test_a_right_function_earns_everything_and_no_test_reaches_its_process():
     assert all("hidden" not in text and "expect" not in text for text in examinee.sent)
 
 
+def test_a_cell_of_hidden_tests_runs_once():
+    _, outputs = outputs_of("runs = []\nruns.append(1) or len(runs)", "")
+    assert score_of(outputs) == 1
+
+
 @pytest.mark.parametrize(
     ("code", "earned", "said"),
     {

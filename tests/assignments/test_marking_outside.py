@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from course_lib.grading.marking.__main__ import main
-from course_lib.grading.marking.alone import open_course
+from course_lib.grading.marking.alone import gradebook_of, open_course
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.gradings import Gradings
-from course_lib.grading.outside import execute
+from course_lib.grading.outside import execute, tests
 from course_lib.grading.sandbox import warm
 from tests.support.course import ASSIGNMENT, ROOT, filled_in, generated_course, grade_id, maximum, reference_answers
 from tests.support.sandbox import NEEDS_SANDBOX, wait_for
@@ -184,6 +184,36 @@ def test_all_kernels_of_a_batch_can_start_from_one_that_has_imported_and_ends_wi
     assert not warm._parents
     assert main([ASSIGNMENT, "--course", str(two.root)]) == 0 and "0 graded now" in capsys.readouterr().out
     assert makers.read_text() == f"{os.getpid()}\n"
+
+
+def test_what_each_grading_would_do_is_done_once_before_any_begins(two):
+    """Hidden tests are compiled, and the schemas of notebooks read."""
+    tests.compiled.cache_clear()
+    tests.names_asked_for.cache_clear()
+    nbformat.validator.validators.clear()
+    batch = Batch(two.root, ASSIGNMENT)
+    Gradings(batch, force=False).run([], 1)
+    read = len(nbformat.validator.validators)
+    hidden = execute.hidden_tests(
+        {"db_url": batch.course.coursedir.db_url, "notebook": ASSIGNMENT, "assignment": ASSIGNMENT}
+    )
+    for source in hidden.values():
+        body, last = tests.compiled(source)
+        tests.names_asked_for(source)
+    for relaxed in (False, True):
+        nbformat.validate(nbformat.v4.new_notebook(), relax_add_props=relaxed)
+    for kept in (tests.compiled, tests.names_asked_for):
+        assert (kept.cache_info().misses, kept.cache_info().hits) == (len(hidden), len(hidden)) and hidden
+    assert len(nbformat.validator.validators) == read
+
+
+@pytest.mark.parametrize("slip", ["def (", "", "if True: pass", "\0"])
+def test_hidden_tests_with_a_slip_are_left_to_the_gradings(two, slip):
+    """Where an instructor is told of it."""
+    with gradebook_of(open_course(two.root)) as gradebook:
+        for cell in gradebook.find_notebook(ASSIGNMENT, ASSIGNMENT).source_cells:
+            cell.source = slip
+        execute.prepare_tests(gradebook, ASSIGNMENT)
 
 
 def test_where_that_one_has_ended_another_takes_its_place_for_all_that_follow(two, makers, monkeypatch):

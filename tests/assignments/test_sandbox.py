@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.metadata
 import json
 import os
 import resource
@@ -674,6 +675,25 @@ def test_a_package_that_is_not_installed_is_named():
 def test_a_package_that_is_installed_elsewhere_is_named(tmp_path):
     with pytest.raises(ValueError, match="'numpy', which is installed outside of"):
         view._only(("numpy",), (str(tmp_path),))
+
+
+def test_what_a_package_has_is_what_it_lists():
+    """As `importlib.metadata` reads the list, which takes a second for PyTorch."""
+    for name in ("numpy", "ipykernel", "matplotlib", "setuptools", "torch", "tensorflow", "six"):
+        distribution = importlib.metadata.distribution(name)
+        firsts = {file.parts[0] for file in distribution.files or []} - {".."}
+        listed = {str(distribution.locate_file(first)) for first in firsts}
+        assert set(view._files_of(name)) == {path for path in listed if os.path.exists(path)} != set()
+
+
+def test_a_list_of_files_never_shows_the_folder_of_all_packages(tmp_path, monkeypatch):
+    (tmp_path / "odd-1.dist-info").mkdir()
+    (tmp_path / "odd-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1\n")
+    listed = ['"odd,er.py",,', "/etc/passwd,,", "./odd.py,,", "../../bin/odd,,", ""]
+    (tmp_path / "odd-1.dist-info" / "RECORD").write_text("\n".join(listed))
+    (tmp_path / "odd,er.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert list(view._files_of("odd")) == [str(tmp_path / "odd,er.py")]
 
 
 def test_the_library_may_be_installed_among_the_packages(tmp_path, monkeypatch):

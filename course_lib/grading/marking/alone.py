@@ -116,11 +116,11 @@ def grade_alone(root: Path, assignment: str, student: str, stood: dict, is_known
     shutil.copy(root / GRADING / DEFINITIONS, own)
     course.coursedir.db_url = f"sqlite:///{own}"
     course.coursedir.submitted_directory, course.coursedir.autograded_directory = NORMALISED, GRADING
-    with gradebook_of(course) as gradebook:
-        if is_known:
+    if is_known:
+        with gradebook_of(course) as gradebook:
             gradebook.update_or_create_student(student)
-        if stood:
-            enter(gradebook, assignment, student, stood)
+            if stood:
+                enter(gradebook, assignment, student, stood)
     why = _grade(course, assignment, student)
     with gradebook_of(course) as gradebook:
         return Marks(standing(gradebook, assignment, student), why or _stopped_in(root / GRADING / student))

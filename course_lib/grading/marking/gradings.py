@@ -33,7 +33,7 @@ from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
-from course_lib.grading.outside.execute import ExecuteOutside, prepare_sandbox
+from course_lib.grading.outside.execute import ExecuteOutside, prepare_sandbox, prepare_tests
 from course_lib.grading.sandbox.warm import end_parents
 
 with needed("lab"):
@@ -101,8 +101,7 @@ class Gradings:
         if not bar.disable:
             self.say = bar.write
         try:
-            nbformat.validate(nbformat.v4.new_notebook())  # the schema is read once, and not in each process,
-            KernelProvisionerFactory.instance(parent=self.batch.course)  # as is what can start a kernel
+            self._do_once()
             gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
             with bar, workplace(self.batch.course):
                 while waiting or running:
@@ -124,6 +123,14 @@ class Gradings:
                 job.work.stop()
             end_parents()
             gc.unfreeze()
+
+    def _do_once(self) -> None:
+        """What each grading would do, before their processes are forked from this one."""
+        for relaxed in (False, True):  # nbconvert's, which reads the schema in both ways
+            nbformat.validate(nbformat.v4.new_notebook(), relax_add_props=relaxed)
+        KernelProvisionerFactory.instance(parent=self.batch.course)
+        with gradebook_of(self.batch.course) as gradebook:
+            prepare_tests(gradebook, self.batch.assignment)
 
     def _begun(self, folder: Path) -> list[Job]:
         """The work in this folder, under way; nothing where no student can have it."""

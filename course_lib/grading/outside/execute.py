@@ -16,7 +16,7 @@ from course_lib.grading.frameworks import OWNERS
 from course_lib.grading.marking.execute import ExecuteToTheEnd
 from course_lib.grading.outside.examinee import Examinee, LimitedManager
 from course_lib.grading.outside.seeds import secret_of, seed_for
-from course_lib.grading.outside.tests import HiddenTests, names_asked_for
+from course_lib.grading.outside.tests import HiddenTests, compiled, names_asked_for
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner, sandboxed
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
 from course_lib.grading.score import SEED
@@ -26,7 +26,7 @@ with needed("lab"):
     from jupyter_core.utils import run_sync
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from nbformat import NotebookNode
-    from nbgrader.api import Gradebook
+    from nbgrader.api import Gradebook, Notebook
     from nbgrader.converters.base import NbGraderException
     from traitlets import Dict, Enum, List, TraitError, Unicode, validate
 
@@ -211,10 +211,22 @@ def hidden_tests(about: dict) -> dict[str, str]:
     about : the `nbgrader` part of a preprocessor's resources
     """
     with Gradebook(about["db_url"]) as gradebook:
-        notebook = gradebook.find_notebook(about["notebook"], about["assignment"])
-        by_hand = {cell.name for cell in notebook.solution_cells}
-        points = {cell.name for cell in notebook.grade_cells if cell.max_score and cell.name not in by_hand}
-        return {cell.name: cell.source for cell in notebook.source_cells if cell.name in points}
+        return _hidden_tests(gradebook.find_notebook(about["notebook"], about["assignment"]))
+
+
+def _hidden_tests(notebook: Notebook) -> dict[str, str]:
+    by_hand = {cell.name for cell in notebook.solution_cells}
+    points = {cell.name for cell in notebook.grade_cells if cell.max_score and cell.name not in by_hand}
+    return {cell.name: cell.source for cell in notebook.source_cells if cell.name in points}
+
+
+def prepare_tests(gradebook: Gradebook, assignment: str) -> None:
+    """Compile an assignment's hidden tests, for all gradings that are forked from this process."""
+    for notebook in gradebook.find_assignment(assignment).notebooks:
+        for source in _hidden_tests(notebook).values():
+            with contextlib.suppress(SyntaxError, ValueError, AttributeError):  # each grading says so
+                names_asked_for(source)
+                compiled(source)
 
 
 def check_sandbox(settings: ExecuteOutside, assignment: str) -> None:

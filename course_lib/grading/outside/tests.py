@@ -9,6 +9,7 @@ import os
 import re
 import symtable
 import sys
+import types
 from collections.abc import Callable, Collection
 from unittest import mock
 
@@ -54,13 +55,13 @@ class HiddenTests:
 
     def outputs(self) -> list[NotebookNode]:
         """Run it; what a kernel would have shown: the report, and the score as the last value."""
-        *body, last = ast.parse(self.source).body
+        body, last = compiled(self.source)
         printed = io.StringIO()
         try:
             self._look()
             with contextlib.redirect_stdout(printed), self._surroundings():
-                exec(compile(ast.Module(body, []), "<hidden tests>", "exec"), self.namespace)
-                score = eval(compile(ast.Expression(last.value), "<hidden tests>", "eval"), self.namespace)
+                exec(body, self.namespace)
+                score = eval(last, self.namespace)
             result = new_output("execute_result", {"text/plain": repr(float(score))}, execution_count=1)
         except NoKernel:
             raise
@@ -162,6 +163,14 @@ class HiddenTests:
             mock.patch.dict(os.environ, {SEED: str(self.seed)}),
         ):
             yield
+
+
+@functools.cache
+def compiled(source: str) -> tuple[types.CodeType, types.CodeType]:
+    """A cell of hidden tests as Python runs it: all that comes before its last expression, and that."""
+    *body, last = ast.parse(source).body
+    before, score = ast.Module(body, []), ast.Expression(last.value)
+    return compile(before, "<hidden tests>", "exec"), compile(score, "<hidden tests>", "eval")
 
 
 @functools.cache
