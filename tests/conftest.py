@@ -37,6 +37,7 @@ with contextlib.suppress(ImportError):
 HERE = Path(__file__).parent
 SHARED = "COURSE_TESTS_SHARED"
 LECTURES, BUGS = "test_execution.py", "test_planted_bugs.py"  # in whatever folder pytest counts from
+AGAIN = f"{LECTURES}::test_a_lecture_comes_out_again["
 ACCESS = "test_site_access.py"
 STRICT = ("conformance", "training", "unit")  # folders in which a warning is an error, except for
 OVERLOOKED = (
@@ -59,6 +60,17 @@ def pytest_addoption(parser):
     parser.addoption("--all-attacks", action="store_true", help="try all attacks on the grading, not a part of them")
     parser.addoption("--attacks", metavar="NAMES", help="try these attacks on the grading, with commas between")
     parser.addoption("--all-bugs", action="store_true", help="plant the bugs of all files, not of changed ones alone")
+    parser.addoption(
+        "--all-lectures",
+        action="store_true",
+        help="run all lectures; without it, those of which nothing has changed since they last came out again are "
+        "skipped, even if they are named",
+    )
+    parser.addoption(
+        "--record-lectures",
+        action="store_true",
+        help="record in tests/lectures/came_out.json which of the lectures that are run come out again",
+    )
 
 
 def pytest_configure(config):
@@ -213,11 +225,43 @@ def pytest_xdist_node_collection_finished(node, ids):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """How long each part took, so that the one to shorten can be seen, and whose bugs were planted."""
+    """How long each part took, so that the one to shorten can be seen, and what was run of bugs and lectures."""
     reports = [report for report in sum(terminalreporter.stats.values(), []) if hasattr(report, "duration")]
     _write_seconds(terminalreporter, reports)
-    if config.getoption("--all-bugs") or config.getoption("--collect-only"):
+    if config.getoption("--collect-only"):
         return
+    _write_lectures(terminalreporter, config, [report for report in reports if AGAIN in report.nodeid])
+    if not config.getoption("--all-bugs"):
+        _write_bugs(terminalreporter, config, reports)
+
+
+def _write_lectures(terminalreporter, config, reports):
+    left = {report.nodeid for report in reports if report.skipped}
+    run = {report.nodeid for report in reports if report.failed or report.when == "call"}
+    if run | left:
+        terminalreporter.line(f"{len(run)} of {len(run | left)} lectures ran.")
+    if left:
+        terminalreporter.line(
+            "Nothing on which the outputs of the others depend has changed since they last came out again; "
+            "`make test ARGS=--all-lectures` runs them, too."
+        )
+    if config.getoption("--record-lectures"):
+        from tests.support import came_out  # here, since who needs no record may have no such folder
+
+        failed = {_lecture(report.nodeid) for report in reports if report.failed}
+        found = {_lecture(report.nodeid): dict(report.user_properties) for report in reports if report.when == "call"}
+        passed = {name: properties.get(came_out.PROPERTY) for name, properties in found.items() if name not in failed}
+        proven = {name: fingerprint for name, fingerprint in passed.items() if fingerprint}
+        came_out.record(proven, failed)
+        terminalreporter.line(f"{came_out.RECORD} now says so of the {len(proven)} that came out again.")
+        if unproven := sorted(passed.keys() - proven.keys()):
+            terminalreporter.line(f"Not of {', '.join(unproven)}: files changed meanwhile, or git did not list them.")
+    elif run:
+        command = 'make test ARGS="tests/lectures/test_execution.py --record-lectures"'
+        terminalreporter.line(f"`{command}` runs those that changed, and records which come out again.")
+
+
+def _write_bugs(terminalreporter, config, reports):
     chosen = _bugs(config.stash.get(CHOSEN, []))
     planted = _bugs(report.nodeid for report in reports if report.when == "call")
     if chosen:
@@ -231,6 +275,10 @@ def pytest_terminal_summary(terminalreporter, config):
 
 def _file(nodeid):
     return nodeid.split("::")[0]
+
+
+def _lecture(nodeid):
+    return nodeid.partition("[")[2].removesuffix("]")
 
 
 def _bugs(nodeids):

@@ -4,6 +4,9 @@ Each lecture runs in a pytest of its own and a kernel of its own, so that neithe
 forks of one process that has imported the frameworks. Cells tagged `nbval-ignore-output` are not compared; they assert
 a band themselves. Those tagged `nbval-skip` are not run: what they assert of the clock holds on a quiet machine, and
 `make notebooks` runs them there.
+
+A lecture is run only if something on which its outputs depend has changed since they last came out again, as
+came_out.json records; with --all-lectures every one is.
 """
 
 import json
@@ -18,11 +21,28 @@ import nbformat
 import pytest
 
 from course_lib.lecture.show import CLAIM
+from tests.support import came_out
 from tests.support.lecture_files import EXECUTED, LECTURES, read
+
+UNCHANGED = "came out again since the last change; `make test ARGS=--all-lectures` runs it"
+
+
+def pytest_generate_tests(metafunc):
+    if "path" in metafunc.fixturenames:
+        unchanged = set() if metafunc.config.getoption("--all-lectures") else came_out.unchanged()
+        skipped = pytest.mark.skip(reason=UNCHANGED)
+        cases = [pytest.param(path, id=path.stem, marks=skipped if path.stem in unchanged else ()) for path in EXECUTED]
+        metafunc.parametrize("path", cases)
 
 
 @pytest.fixture(scope="module")
-def nbval():
+def at_start():
+    """The fingerprints of the lectures before the process below imports the library."""
+    return came_out.fingerprints()
+
+
+@pytest.fixture(scope="module")
+def nbval(at_start):
     """Runs a notebook under nbval in a fork of a process and compares its outputs; the return code is pytest's."""
     # This pytest's variables would reach the kernel: agg draws no picture into a notebook.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MPLBACKEND", "XLA_FLAGS"))}
@@ -39,8 +59,7 @@ def nbval():
         yield run
 
 
-@pytest.mark.parametrize("path", EXECUTED, ids=lambda path: path.stem)
-def test_a_lecture_comes_out_again(path, nbval, capsys):
+def test_a_lecture_comes_out_again(path, nbval, at_start, capsys, record_property):
     start = time.monotonic()
     result = nbval(path)
     with capsys.disabled():
@@ -50,6 +69,9 @@ def test_a_lecture_comes_out_again(path, nbval, capsys):
             flush=True,
         )
     assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-2000:]
+    now = came_out.fingerprints().get(path.stem)
+    if now is not None and now == at_start.get(path.stem):  # else nobody knows of which files these outputs are
+        record_property(came_out.PROPERTY, now)
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +93,17 @@ def test_a_number_changed_by_hand_in_an_output_is_found(beginning, nbval, tmp_pa
     assert "Cell outputs differ" in result.stdout and f"1 failed, {others} passed" in result.stdout
 
 
-def test_a_lecture_that_raises_an_error_is_found(nbval, tmp_path):
-    cell = nbformat.v4.new_code_cell("assert 1 + 1 == 3", execution_count=1)
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("assert 1 + 1 == 3", "AssertionError"),
+        ("import course_lib.grading", "import of course_lib.grading halted"),  # its fingerprint holds nothing of that
+        ("import sys; sys.path.append('..'); import tests", "import of tests halted"),
+    ],
+)
+def test_a_lecture_that_raises_an_error_is_found(nbval, tmp_path, source, error):
+    cell = nbformat.v4.new_code_cell(source, execution_count=1)
     cell.metadata["tags"] = ["nbval-ignore-output"]
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "wrong-band.ipynb")
-    result = nbval(tmp_path / "wrong-band.ipynb")
-    assert result.returncode == 1 and "AssertionError" in result.stdout
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "wrong.ipynb")
+    result = nbval(tmp_path / "wrong.ipynb")
+    assert result.returncode == 1 and error in result.stdout, result.stdout
