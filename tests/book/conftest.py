@@ -41,13 +41,21 @@ def plain(tmp_path_factory):
     return write_page(tmp_path_factory.mktemp("plain"), PLAIN).parent
 
 
+@pytest.fixture(scope="module")
+def tab(browser):
+    """For one visit after the other: a new one starts a process, which takes longer than what most tests do in it."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
 @pytest.fixture
-def visit(browser, plain):
+def visit(tab, plain):
     """A reader's visit of that page, who may find no fault in the console."""
-    opened = Visit(browser, plain)
+    opened = Visit(tab, plain)
     yield opened
+    opened.leave()
     assert not opened.complaints
-    opened.page.close()
 
 
 @pytest.fixture(scope="module")

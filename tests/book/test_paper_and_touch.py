@@ -53,7 +53,7 @@ def test_a_model_is_printed_with_what_it_was_asked_and_what_it_answered(browser,
 @pytest.fixture
 def finger(browser, plain):
     """A telephone with the figures that need no model, and a finger that comes down on a slider and moves."""
-    visit = Visit(browser, plain, has_touch=True, is_mobile=True, viewport={"width": 360, "height": 700})
+    visit = Visit(browser.new_page(has_touch=True, is_mobile=True, viewport={"width": 360, "height": 700}), plain)
     touch = visit.page.context.new_cdp_session(visit.page)
 
     def move(slider, across, down, steps=12):

@@ -15,14 +15,23 @@ draw_plain = draw_live.draw_plain
 CLOSE = {"rtol": 1e-9, "atol": 1e-12}
 
 
+@pytest.fixture
+def alone(browser, plain):
+    """A visit in a tab of its own: it has loaded nothing before, and keeps what a test puts into it."""
+    opened = Visit(browser.new_page(), plain)
+    yield opened
+    assert not opened.complaints
+    opened.page.close()
+
+
 # What holds of all of them
 
 
-def test_no_model_and_nothing_from_elsewhere_is_loaded_even_when_used(visit, plain):
-    for slider in visit.page.locator("input[type=range]").all():
+def test_no_model_and_nothing_from_elsewhere_is_loaded_even_when_used(alone, plain):
+    for slider in alone.page.locator("input[type=range]").all():
         slider.focus()
         slider.press("ArrowRight")
-    asked = [url.removeprefix(plain.as_uri() + "/") for url in visit.requests if not url.startswith("data:")]
+    asked = [url.removeprefix(plain.as_uri() + "/") for url in alone.requests if not url.startswith("data:")]
     named = [name for name in asked if name.endswith(".js")]
     assert set(named) == {f"_static/live/{name}.js" for name in ("live", "figures/controls", "figures/numbers")} | {
         f"_static/live/figures/{name}.js" for name in (*PLAIN, "start")
@@ -33,7 +42,7 @@ def test_no_model_and_nothing_from_elsewhere_is_loaded_even_when_used(visit, pla
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_a_figure_can_be_read_and_touched_in_light_and_dark_and_on_a_phone(browser, plain, theme, width):
-    visit = Visit(browser, plain, viewport={"width": width, "height": 900})
+    visit = Visit(browser.new_page(viewport={"width": width, "height": 900}), plain)
     page = visit.page
     page.evaluate(THEME, theme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -62,23 +71,23 @@ def test_without_scripts_the_drawing_stands_there_and_says_what_it_shows(browser
     page.goto((plain / "index.html").as_uri())
     for name in PLAIN:
         drawing = page.locator(f".live-figure[data-live={name}] svg")
-        assert drawing.is_visible() and drawing.get_attribute("aria-label") == draw_live.DRAWN[name]().alt
+        assert drawing.is_visible() and drawing.get_attribute("aria-label") == drawn(name)["aria-label"]
     assert page.locator("form, input, button").count() == 0, "nothing that would not work"
     context.close()
 
 
-def test_a_sentence_is_read_aloud_when_the_reader_pauses(visit):
-    said = visit.figure("scale").locator(".live-said")
+def test_a_sentence_is_read_aloud_when_the_reader_pauses(alone):
+    said = alone.figure("scale").locator(".live-said")
     said.evaluate("(element) => { element.dataset.kept = 'yes'; }")
     assert said.get_attribute("aria-live") == "polite"
     expect(said).not_to_have_attribute("aria-busy", "true")  # the pause since the page came: the clock cannot hold it
-    visit.page.clock.install(time=0)
-    visit.page.clock.pause_at(3600)  # from now on only run_for lets time pass, however busy the machine is
+    alone.page.clock.install(time=0)
+    alone.page.clock.pause_at(3600)  # from now on only run_for lets time pass, however busy the machine is
     for value in (3, 4, 5):
-        visit.drag("scale", "Width", value)
-        visit.page.clock.run_for(100)
+        alone.drag("scale", "Width", value)
+        alone.page.clock.run_for(100)
         assert said.get_attribute("aria-busy") == "true", "a drag says a hundred things, and one of them is read"
-    visit.page.clock.run_for(500)
+    alone.page.clock.run_for(500)
     assert said.get_attribute("aria-busy") is None
     assert said.get_attribute("data-kept") == "yes" and said.inner_text().startswith("Width 32,")
 

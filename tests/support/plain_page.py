@@ -17,15 +17,26 @@ THEME = """(theme) => {
 class Visit:
     """A page of the figures that need no model, with what it asked for and complained of."""
 
-    def __init__(self, browser, folder, **settings):
-        self.page = browser.new_page(**settings)
+    def __init__(self, page, folder):
+        self.page = page
         self.page.set_default_timeout(60_000)
         self.requests, self.complaints = [], []
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.listeners = {
+            "request": lambda request: self.requests.append(request.url),
+            "console": lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None,
+            "pageerror": lambda error: self.complaints.append(str(error)),
+        }
+        for event, listener in self.listeners.items():
+            page.on(event, listener)
         self.page.goto((folder / "index.html").as_uri())
         self.page.wait_for_selector(".live-said")
+
+    def leave(self):
+        """Nothing of this visit is there for the next one in this tab."""
+        for event, listener in self.listeners.items():
+            self.page.remove_listener(event, listener)
+        self.page.goto("about:blank")
+        self.page.emulate_media(media="screen")
 
     def figure(self, name):
         return self.page.locator(f".live-figure[data-live={name}]")

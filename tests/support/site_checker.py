@@ -101,6 +101,7 @@ def pages_of(folder: Path) -> list[str]:
     return sorted(path.as_posix() for path in found if path.parts[0] != "_static")
 
 
+CODE = re.compile('<div class="highlight">.*?</pre>', re.DOTALL)
 ELEMENT = re.compile(r'<([a-z][a-z0-9]*)(?=[\s>])(?:[^>]*?\sclass="([^"]*)")?|\sstyle="([^"]*)"')
 
 
@@ -117,15 +118,16 @@ def telling_pages(folder: Path) -> list[str]:
     return sorted(written | pages_of_new_kinds(folder, listings[1:], listings[:1]))
 
 
-def pages_of_new_kinds(folder: Path, pages: Iterable[str], first: Iterable[str] = ()) -> set[str]:
+def pages_of_new_kinds(folder: Path, pages: Iterable[str], first: Iterable[str] = (), code: bool = True) -> set[str]:
     """Of these pages, those of which the rest is made: each has an element of a kind and class that no longer one has.
 
-    `first` are seen before all others.
+    `first` are seen before all others. Without `code` its words are no elements.
     """
     rest = sorted(pages, key=lambda name: (-(folder / name).stat().st_size, name))
     seen, found = set(), set()
     for name in [*first, *rest]:
-        elements = set(ELEMENT.findall((folder / name).read_text(encoding="utf-8")))
+        text = (folder / name).read_text(encoding="utf-8")
+        elements = set(ELEMENT.findall(text if code else CODE.sub("", text)))
         if not elements <= seen:
             found.add(name)
             seen |= elements
