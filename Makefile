@@ -32,7 +32,7 @@ pdf: book        ## print the built book into one PDF: FRAMEWORK=torch or tensor
 	@$(PY) book/make_pdf.py $(FRAMEWORK)
 
 # nbval takes a second to load, in each process, and is wanted only by those that run lectures, which load it.
-test: ready      ## check the style, then run every test, on all cores: ARGS="tests/unit -k masks" chooses
+test: ready      ## check the style, then run the tests, on all cores: ARGS="tests/unit -k masks" chooses
 	@$(PY) -m ruff check .
 	@$(PY) -m course_lib.data fetch  # here, as a lecture that fetches says so in its output
 	@$(PY) -m pytest -n auto -p no:nbval $(ARGS)

@@ -364,6 +364,17 @@ def test_all_share_one_parent_and_another_takes_its_place_when_it_is_gone(alone,
         assert another is not parent
 
 
+def test_a_parent_ends_when_it_has_long_had_no_kernel_and_another_takes_its_place(alone, tmp_path, monkeypatch):
+    monkeypatch.setattr(warm, "IDLE_S", 2)
+    with kernel(tmp_path, **NUMPY) as (_, client):
+        (parent,) = parents()
+        time.sleep(5)
+        assert said(client, "1 + 1") == 2 and not parent.is_gone
+    assert wait_for(lambda: parent.is_gone) and wait_for(lambda: not insides(parent))
+    with kernel(tmp_path, **NUMPY) as (_, client):
+        assert said(client, "import sys\n'numpy' in sys.modules") is True
+
+
 def grade(folder, pipe=None):
     """Start a kernel; the numbers of its processes, and of its parent. With a pipe: say them there, and wait."""
     with kernel(folder, **NUMPY) as (manager, client):
@@ -494,7 +505,7 @@ def test_a_kernel_that_cannot_be_forked_just_now_does_not_cost_the_parent(monkey
     ours.shutdown(socket.SHUT_WR)
     grader = os.pidfd_open(os.getpid())
     with pytest.raises(Ended):
-        serve(theirs, grader)
+        serve(theirs, grader, 60)
     said = [channel.recv(200).decode() for channel, _ in channels[1:]]
     assert said == ["no process could be forked: Resource temporarily unavailable"] * 2
     os.close(grader)

@@ -2,8 +2,8 @@
 
 There is one parent for each process that grades and for what its kernels have in common, started when it is first
 asked for. Processes that are forked after that share it: a request is one message on a socket, with a channel of its
-own for the answers, so that nobody waits for a turn. A parent ends with the process that started it, and a kernel with
-the one that asked for it. `parent` says what happens inside.
+own for the answers, so that nobody waits for a turn. A parent ends with the process that started it, or when it has
+long had nothing to do, and a kernel with the one that asked for it. `parent` says what happens inside.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ CONNECTION = f"{view.SOCKETS}/connection.json"
 BESIDE = "/run/beside"  # where the kernel has the files beside its notebook, bound to their places
 MOST_BESIDE = 64 * 2**20  # bytes of these: they are copied into memory
 IMPORTS_S, FORKS_S, ENDS_S, LOOKS_S = 300, 30, 5, 0.005
+IDLE_S = 300  # after which a parent ends that has no kernel: Jupyter's server, where Formgrader grades, goes on
 GONE = "the parent ended"
 # As view.ISOLATED, with the rights to set kernels apart. As user 0: another one bubblewrap would put into a second name
 # space of users, whose rights do not reach the mounts. Not to die with a thread of the grader's: see `serve`.
@@ -121,7 +122,7 @@ class Parent:
         command = [
             view.bubblewrap(), *ISOLATED, *kind.environment, "--dir", BESIDE, *files,
             *(["--seccomp", str(refused)] if filter_of() else []),
-            "--", sys.executable, SCRIPT, str(theirs.fileno()), str(me), *kind.modules,
+            "--", sys.executable, SCRIPT, str(theirs.fileno()), str(me), str(IDLE_S), *kind.modules,
         ]  # fmt: skip
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._said,
