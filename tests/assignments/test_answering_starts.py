@@ -8,7 +8,7 @@ import zmq
 from jupyter_client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from course_lib.grading.outside.examinee import START
+from course_lib.grading.outside.channel import START
 
 TOKEN = b"ours"
 

@@ -10,8 +10,8 @@ import pytest
 import zmq
 
 from course_lib.grading.compare import CheckFailed
-from course_lib.grading.outside import examinee
-from course_lib.grading.outside.examinee import Examinee
+from course_lib.grading.outside import channel, examinee
+from course_lib.grading.outside.examinee import Examinee, NoKernel
 
 READY, SEVEN = b'{"kind": "ready"}', b'{"kind": "returned", "value": ["int", "7"]}'
 KEY = "a key"
@@ -116,8 +116,9 @@ def test_what_is_no_answer_costs_the_test(ask, said):
 
 
 def test_what_goes_on_saying_nothing_is_stopped_in_its_time(ask, monkeypatch):
-    monkeypatch.setattr(examinee, "GRACE_S", 0.3)
-    monkeypatch.setattr(examinee, "MOST_S", 3)
+    for module in (channel, examinee):
+        monkeypatch.setattr(module, "GRACE_S", 0.3)
+    monkeypatch.setattr(channel, "MOST_S", 3)
 
     def answers(send, token):
         until = time.monotonic() + 6
@@ -132,12 +133,42 @@ def test_what_goes_on_saying_nothing_is_stopped_in_its_time(ask, monkeypatch):
     assert time.monotonic() - begun < 6 and kernel.interrupts == 1
 
 
-def test_what_never_listens_holds_nobody_up(ask):
-    _, _, one = ask(None)
+def test_what_never_stops_is_not_called_again(ask, monkeypatch):
+    for module in (channel, examinee):
+        monkeypatch.setattr(module, "GRACE_S", 0.2)
+    call, kernel, one = ask(lambda send, token: None)
+    one.seconds = 0.2
+    with pytest.raises(CheckFailed, match="Stopped after 0.2 seconds"):
+        call()
+    with pytest.raises(CheckFailed, match="in earlier tests, or could not be stopped"):
+        call()
+    assert kernel.interrupts == 1
+
+
+def test_a_process_that_has_ended_is_not_waited_for(ask, monkeypatch):
+    call, kernel, one = ask(lambda send, token: None)
     one.prepare()
-    with pytest.raises(CheckFailed, match="does not listen"):
+    monkeypatch.setattr(kernel, "alive", lambda: False)
+    with pytest.raises(CheckFailed, match="ended the process that it runs in"):
+        call()
+    assert kernel.interrupts == 0
+
+
+def test_what_goes_on_after_its_end_is_no_kernel_for_the_cells_that_follow(ask):
+    call, _, one = ask(lambda send, token: send(token, SEVEN))
+    assert call() == 7
+    with pytest.raises(NoKernel, match="no other kernel"):
+        one.finish()
+
+
+def test_what_never_listens_holds_nobody_up(ask):
+    call, _, one = ask(None)
+    one.prepare()
+    with pytest.raises(channel.Deaf):
         for _ in range(100_000):
-            one._tell("x" * 1000)
+            one._channel.tell("x" * 1000)
+    with pytest.raises(CheckFailed, match="does not listen"):
+        call()
 
 
 def test_no_more_than_a_few_answers_wait_to_be_read(ask):

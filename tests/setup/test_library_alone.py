@@ -36,6 +36,7 @@ NEEDS = {
     **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "report", "standing")},
     "course_lib.grading.marking.markdown": ("lab", "latex2mathml"),
     "course_lib.grading.marking.overview": ("lab", "jinja2"),
+    "course_lib.grading.outside.channel": ("lab", "zmq"),
     "course_lib.grading.outside.examinee": ("lab", "zmq"),
     "course_lib.grading.outside.execute": ("lab", "nbformat"),
     "course_lib.grading.outside.tests": ("lab", "zmq"),

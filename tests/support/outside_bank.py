@@ -116,7 +116,6 @@ def _lost(bank: Bank, variant: Variant) -> dict[str, float]:
             outputs = HiddenTests(cell.source, examinee, 1, set().union(*to_come.values())).outputs()
             earned = float(outputs[-1]["data"]["text/plain"]) if "data" in outputs[-1] else 0.0
             lost |= {name: most[name] - earned} if earned != most[name] else {}
-            examinee._tell("null")  # for the thread that has answered: as long as it waits, each clock looks at it
             examinee.begin_again()
         elif cell.cell_type == "code" and not cell.metadata.get("nbgrader", {}).get("grade"):
             with contextlib.suppress(Exception, SystemExit):  # as in a notebook, the next cell runs all the same

@@ -9,7 +9,8 @@ At the instructor's, in this package:
 - `execute`: nbgrader's Execute. It keeps score and report as the outputs of the cell, where nbgrader's own
   preprocessors find them
 - `tests`: runs a cell of hidden tests, as the gradebook has it
-- `examinee`: what a stand-in calls; it returns a value. `said` reads what is said beside
+- `examinee`: what a stand-in calls; it returns a value. `channel` is the way to the kernel and back, and `said` reads
+  what is said beside a value
 - `derivatives`: of what is returned, where tests take them
 - `seeds`: inputs that nobody can know
 

@@ -4,57 +4,37 @@ import collections
 import contextlib
 import importlib
 import json
-import secrets
-import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import numpy as np
 
-from course_lib._extras import needed
 from course_lib.grading.clock import Fed, starved
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S, Stopped, contained
 from course_lib.grading.frameworks import OWNERS, loaded
+from course_lib.grading.outside import channel
+from course_lib.grading.outside.channel import GRACE_S, Channel
 from course_lib.grading.outside.derivatives import Call, Derivatives
 from course_lib.grading.outside.said import changes_of, end_of, error_of, too_large
 from course_lib.grading.values import Budget, Malformed, read, write
 
-with needed("lab"):
-    import zmq
-    from jupyter_client import AsyncKernelManager, BlockingKernelClient
-
-START = '__import__("course_lib.grading.answering", fromlist=["serve_notebook"]).serve_notebook("{token}")'
-LARGEST = 48 * 2**20  # bytes of a frame from a kernel: whoever sends more is cut off
-WAITING = 4  # messages of a kernel that wait to be read: one that answers has one, and one more where it was stopped
-GRACE_S = 2  # beyond the seconds that a call may take: for the answer, and again after an interrupt
-MOST_S = 60  # beyond that, at most, where the machine is busy with others: that time is not the student's, see `clock`
-STARTS_S, IMPORTS_S = 60, 600
+IMPORTS_S = 600
 FATAL = 2  # so many calls of a function may cost a kernel each, before it is called no more
 PASSES_S = 0.05  # of each call: about what a busy machine takes to pass it on, and is not of the student's time
 VALUES = 1_000  # of functions of ours, for one call; and the most values in the arguments of each
 VALUE_BYTES = 2**17  # of these arguments: what is ours must not be made to compute for ever
 DEPTH = 8  # of calls in calls: a function of ours may call the student's, as one that undoes a mistake does
-
-
-class LimitedManager(AsyncKernelManager):
-    """A kernel manager whose clients take no message that is too large."""
-
-    def client(self, **settings):
-        """A client of the kernel."""
-        return limited(super().client(**settings))
+ENDED = "Your code ended the process that it runs in."
 
 
 class NoKernel(RuntimeError):
     """No kernel can be started: nobody's fault who is graded, so that no mark may come of it."""
 
 
-class Kernel(Protocol):
+class Kernel(channel.Kernel, Protocol):
     """What an examinee needs of whoever runs the kernel."""
 
-    def connection(self) -> dict: ...
-    def alive(self) -> bool: ...
-    def interrupt(self) -> None: ...
     def renew(self) -> None: ...
     def starved(self) -> float: ...
     def time_is_over(self) -> bool: ...
@@ -68,8 +48,7 @@ class Examinee:
 
     def __init__(self, kernel: Kernel):
         self.kernel, self._fed = kernel, Fed(lambda: starved() + self.kernel.starved())
-        self._client = self._request = None
-        self._token = b""  # of the request
+        self._channel = Channel(kernel, self.clock)
         self._lost = False
         self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
         self._called: tuple = ()
@@ -78,7 +57,7 @@ class Examinee:
         self.derivatives = Derivatives()
         # Of the call that is under way and of those within it:
         self._depth = self._wanted = 0
-        self._end = 0.0, 0.0  # when its answer is awaited no more: see `_in`
+        self._end = 0.0, 0.0  # when its answer is awaited no more: see `Channel.within`
         self._functions: list[Callable] = []  # that it may call, by their places
         self._raised: list[Exception] = []  # by what it called; what of these comes back is raised again
 
@@ -196,7 +175,7 @@ class Examinee:
     def prepare(self) -> None:
         """Let the kernel answer, a new one where the last call lost the old one; before a test, outside of its time."""
         self.recover()
-        if not self._request and not self._lost and not self.kernel.time_is_over():
+        if not self._channel.is_open and not self._lost and not self.kernel.time_is_over():
             try:
                 self._start()
             except (CheckFailed, Malformed):
@@ -214,34 +193,33 @@ class Examinee:
 
     def finish(self) -> None:
         """No more is asked for now: the kernel runs cells again, another one where this one was lost."""
-        if self._request and not self._lost:
+        if self._channel.is_open and not self._lost:
             try:
-                self._tell("null")
-                self._next(self._in(GRACE_S))
+                self._channel.tell("null")
+                self._channel.hear(self._channel.within(GRACE_S))
                 self._lost = True  # it goes on
-            except (CheckFailed, Malformed):
-                self._lost = self._request is not None  # its reply, which ends the request, is what was waited for
-        self._request = None
+            except channel.Over:
+                pass
+            except (channel.Gone, channel.Deaf, channel.Unstoppable, Malformed):
+                self._lost = True
+        self._channel.forget()
         self.recover()
 
     def close(self) -> None:
         """Let go of the kernel; the next call looks for it anew."""
-        if self._client:
-            self._client.stop_channels()
-        self._client = self._request = None
+        self._channel.close()
 
     def _ask(self, asked: dict, served: dict[str, Callable]) -> dict:
         if self.kernel.time_is_over():
             raise CheckFailed("The time for the whole notebook was over.")
         try:
-            if not self._request or self._lost:
+            if not self._channel.is_open or self._lost:
                 self._start()
             said = asked
             if not self._depth:
-                self._end = self._in(asked.get("seconds", GRACE_S) + GRACE_S)
+                self._end = self._channel.within(asked.get("seconds", GRACE_S) + GRACE_S)
             while True:
-                self._tell(json.dumps(said))
-                answer = self._next(self._end)
+                answer = self._said_to(said)
                 if answer.get("kind") != "wanted":
                     return answer
                 said = self._value_of_ours(answer, served)
@@ -252,64 +230,29 @@ class Examinee:
     def _start(self) -> None:
         """Let the kernel answer."""
         if self._lost:
-            raise CheckFailed("Your code ended the process that it runs in.")
-        if not self._client:
-            self._client = limited(BlockingKernelClient())
-            self._client.context.setsockopt(zmq.RCVHWM, WAITING)
-            self._client.load_connection_info(self.kernel.connection())
-            self._client.start_channels(shell=True, iopub=False, stdin=True, hb=False, control=False)
-        token = secrets.token_hex(16)
-        self._token = token.encode()
-        self._request = self._client.execute(
-            START.format(token=token), silent=True, store_history=False, allow_stdin=False
-        )
-        self._tell("")  # whom to answer
-        self._next(self._in(STARTS_S))  # it is ready
+            raise CheckFailed(ENDED)
+        with self._understood():
+            self._channel.open()
 
-    def _tell(self, text: str) -> None:
-        """Send what `answering` waits for."""
+    def _said_to(self, asked: dict) -> dict:
+        with self._understood():
+            self._channel.tell(json.dumps(asked))
+            return self._channel.hear(self._end)
+
+    @contextlib.contextmanager
+    def _understood(self):
+        """A block in which the kernel is spoken to: what its silence means for a test."""
         try:
-            self._client.stdin_channel.socket.send_multipart([self._token, text.encode()], zmq.NOBLOCK)
-        except zmq.Again:  # a thousand are waiting there already
+            yield
+        except channel.Deaf:
             raise CheckFailed("Your code does not listen to what the tests ask.") from None
-
-    def _in(self, seconds: float) -> tuple[float, float]:
-        """When so many seconds have gone by on our `clock`, and the time by which it is enough, whatever that says."""
-        return self.clock() + seconds, time.monotonic() + seconds + MOST_S
-
-    def _next(self, end: tuple[float, float]) -> dict:
-        """The next thing that the kernel says about our request, until `_in` says that it is enough."""
-        poller = zmq.Poller()
-        for channel in (self._client.stdin_channel, self._client.shell_channel):
-            poller.register(channel.socket, zmq.POLLIN)
-        interrupted = False
-        while True:
-            for socket, _ in poller.poll(200):
-                try:
-                    if socket is self._client.stdin_channel.socket:
-                        token, *frames = socket.recv_multipart()
-                        if token != self._token or len(frames) != 1:
-                            continue  # it answers an earlier request, or is none of ours
-                        answer = json.loads(frames[0])
-                        if isinstance(answer, dict):
-                            return answer
-                        raise Malformed("it is no answer")
-                    _, message = self._client.session.recv(socket)
-                    if message and message["parent_header"].get("msg_id") == self._request:
-                        self._request = None
-                        raise self._stopped() if interrupted else CheckFailed(end_of(message["content"]))
-                except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-                    if isinstance(error, Malformed):
-                        raise
-                    raise Malformed("it is no message") from None
-            if not self.kernel.alive():
-                raise CheckFailed("Your code ended the process that it runs in.")
-            if self.clock() > end[0] or time.monotonic() > end[1]:
-                if interrupted:
-                    self._fatal[self._called] = FATAL
-                    raise self._stopped()
-                interrupted, end = True, self._in(GRACE_S)
-                self.kernel.interrupt()
+        except channel.Gone:
+            raise CheckFailed(ENDED) from None
+        except channel.Over as over:
+            raise self._stopped() if over.interrupted else CheckFailed(end_of(over.content)) from None
+        except channel.Unstoppable:
+            self._fatal[self._called] = FATAL
+            raise self._stopped() from None
 
     def _stopped(self) -> Stopped:
         return Stopped(
@@ -361,9 +304,3 @@ class Examinee:
         cotangent = read(wanted.get("cotangent"), Budget(VALUE_BYTES, VALUES))
         found = self.derivatives.pulled(wanted["pull"], wanted.get("place"), cotangent)
         return {"derivatives": [write(each) for each in found]}
-
-
-def limited(client):
-    """A client whose sockets, which it has yet to open, are closed at a frame that is too large."""
-    client.context.setsockopt(zmq.MAXMSGSIZE, LARGEST)
-    return client

@@ -14,7 +14,8 @@ from course_lib._extras import needed
 from course_lib.grading.contain import _descriptor_silenced
 from course_lib.grading.frameworks import OWNERS
 from course_lib.grading.marking.execute import ExecuteToTheEnd
-from course_lib.grading.outside.examinee import Examinee, LimitedManager
+from course_lib.grading.outside.channel import LimitedManager
+from course_lib.grading.outside.examinee import Examinee
 from course_lib.grading.outside.seeds import secret_of, seed_for
 from course_lib.grading.outside.tests import HiddenTests, compiled, names_asked_for
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner, sandboxed

@@ -17,7 +17,8 @@ from course_lib import grading
 from course_lib._extras import needed
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S
-from course_lib.grading.outside.examinee import MOST_S, NoKernel
+from course_lib.grading.outside.channel import MOST_S
+from course_lib.grading.outside.examinee import NoKernel
 from course_lib.grading.score import SEED, Score
 from course_lib.grading.tensors import FRAMEWORKS, Tensors
 
