@@ -245,20 +245,25 @@ def _write_lectures(terminalreporter, config, reports):
             "Nothing on which the outputs of the others depend has changed since they last came out again; "
             "`make test ARGS=--all-lectures` runs them, too."
         )
-    if config.getoption("--record-lectures"):
-        from tests.support import came_out  # here, since who needs no record may have no such folder
+    failed = {_lecture(report.nodeid) for report in reports if report.failed}
+    if not (run | left):
+        return
+    from tests.support import came_out  # here, since who needs no record may have no such folder
 
-        failed = {_lecture(report.nodeid) for report in reports if report.failed}
+    if config.getoption("--record-lectures"):
         found = {_lecture(report.nodeid): dict(report.user_properties) for report in reports if report.when == "call"}
         passed = {name: properties.get(came_out.PROPERTY) for name, properties in found.items() if name not in failed}
         proven = {name: fingerprint for name, fingerprint in passed.items() if fingerprint}
         came_out.record(proven, failed)
-        terminalreporter.line(f"{came_out.RECORD} now says so of the {len(proven)} that came out again.")
+        terminalreporter.line(f"{came_out.RECORD} now has the {len(proven)} that came out again.")
         if unproven := sorted(passed.keys() - proven.keys()):
-            terminalreporter.line(f"Not of {', '.join(unproven)}: files changed meanwhile, or git did not list them.")
-    elif run:
-        command = 'make test ARGS="tests/lectures/test_execution.py --record-lectures"'
-        terminalreporter.line(f"`{command}` runs those that changed, and records which come out again.")
+            terminalreporter.line(f"Not {', '.join(unproven)}: files changed meanwhile, or git did not list them.")
+        return
+    if forgotten := sorted(failed & came_out.recorded().keys()):  # else the next run would pass over them
+        came_out.record({}, failed)
+        terminalreporter.line(f"{came_out.RECORD} has {', '.join(forgotten)} no longer.")
+    if run:
+        terminalreporter.line("`make test ARGS=--record-lectures` records which of these come out again.")
 
 
 def _write_bugs(terminalreporter, config, reports):

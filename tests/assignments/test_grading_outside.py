@@ -74,6 +74,21 @@ def test_a_right_function_earns_everything_and_no_test_reaches_its_process():
     assert all("hidden" not in text and "expect" not in text for text in examinee.sent)
 
 
+@pytest.mark.parametrize(
+    ("tests", "error"),
+    {
+        "x = 1\nassert x == 1": "ValueError: the last line of a cell of hidden tests has to be the score",
+        "def f(): pass": "ValueError: the last line",
+        "": "ValueError: the last line",
+        "break\n1": "SyntaxError",
+        "1 / 0": "ZeroDivisionError",
+    }.items(),
+)
+def test_a_cell_of_hidden_tests_with_a_slip_says_so_in_its_output(tests, error):
+    _, outputs = outputs_of(tests, "")
+    assert outputs[-1].output_type == "error" and error in outputs[-1].traceback[0]
+
+
 def test_a_cell_of_hidden_tests_runs_once():
     _, outputs = outputs_of("runs = []\nruns.append(1) or len(runs)", "")
     assert score_of(outputs) == 1
@@ -184,7 +199,7 @@ def test_nothing_else_is_served(name):
         f"def attention(x):\n    return answering._Answers({{}}, ask)._theirs({name!r})(x)"
     )
     examinee = InThisProcess(code)
-    examinee.namespace["ask"] = examinee._ask_up
+    examinee.namespace["ask"] = examinee._channel.ask_up
     outputs = HiddenTests(FOLLOWS, examinee, 1).outputs()
     said = " ".join(outputs[0]["text"].split())
     assert score_of(outputs) == 0 and "it asks for a value that is not to be had" in said

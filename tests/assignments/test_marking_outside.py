@@ -209,11 +209,12 @@ def test_what_each_grading_would_do_is_done_once_before_any_begins(two):
 
 @pytest.mark.parametrize("slip", ["def (", "", "if True: pass", "\0"])
 def test_hidden_tests_with_a_slip_are_left_to_the_gradings(two, slip):
-    """Where an instructor is told of it."""
-    with gradebook_of(open_course(two.root)) as gradebook:
+    """See `test_a_cell_of_hidden_tests_with_a_slip_says_so_in_its_output`."""
+    course = open_course(two.root)
+    with gradebook_of(course) as gradebook:
         for cell in gradebook.find_notebook(ASSIGNMENT, ASSIGNMENT).source_cells:
             cell.source = slip
-        execute.prepare_tests(gradebook, ASSIGNMENT)
+        execute.prepare_tests(execute.ExecuteOutside(parent=course), gradebook, ASSIGNMENT)
 
 
 def test_where_that_one_has_ended_another_takes_its_place_for_all_that_follow(two, makers, monkeypatch):

@@ -375,6 +375,15 @@ def test_a_parent_ends_when_it_has_long_had_no_kernel_and_another_takes_its_plac
         assert said(client, "import sys\n'numpy' in sys.modules") is True
 
 
+def test_a_parent_that_ended_before_it_was_tried_is_no_reason_to_start_cold(alone, monkeypatch):
+    kind = warm.Kind(("json",), ("numpy",), (), ("--setenv", "PYTHONPATH", view.import_path()))
+    monkeypatch.setattr(warm, "IDLE_S", 0.5)
+    warm._parents[kind] = first = warm.Parent(kind)
+    assert wait_for(lambda: first.is_gone)
+    monkeypatch.setattr(warm, "IDLE_S", 300)
+    assert asyncio.run(warm.started(kind)) is not first
+
+
 def grade(folder, pipe=None):
     """Start a kernel; the numbers of its processes, and of its parent. With a pipe: say them there, and wait."""
     with kernel(folder, **NUMPY) as (manager, client):

@@ -1,4 +1,4 @@
-"""The book is built before the files that look at it run: its name stands first.
+"""The first file of its folder: one process begins to build the book while the other has files that need none.
 
 A process that comes to such a file while another one builds would wait for minutes.
 """

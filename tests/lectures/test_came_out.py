@@ -27,6 +27,13 @@ def write(path, *cells):
     path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
 
 
+@pytest.fixture(autouse=True)
+def no_other_repository(monkeypatch):
+    """As a hook of git's names one."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+
+
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A checkout of two lectures, both recorded."""
@@ -201,6 +208,7 @@ STANDS_IN = {
 def checkout(tmp_path, monkeypatch):
     """Our tests of lectures with five small ones, and with empty modules for the library and the frameworks."""
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("__pycache__/\n")
     for name, text in STANDS_IN.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -240,8 +248,8 @@ def test_lectures_that_came_out_again_are_recorded_and_not_run_again(checkout):
     assert "SETUP    M nbval" in said and "skipped" not in said and now == before, said
     said, now = run(checkout, "--record-lectures", "-n", "1", "-k", "comes_out_again and not unnamed")
     assert "1 failed, 2 passed, 1 skipped" in said and "--all-lectures` runs it" in said, said
-    assert "3 of 4 lectures ran." in said and "says so of the 1 that came out again" in said, said
-    assert "Not of 15-changes: files changed meanwhile" in said
+    assert "3 of 4 lectures ran." in said and "now has the 1 that came out again" in said, said
+    assert "Not 15-changes: files changed meanwhile" in said
     assert now.pop("11-right") != before.pop("12-wrong") and now == before
     (checkout / "course_lib" / "numpy.py").write_text("")
     assert came_out.unchanged() == {"11-right", "14-recorded"}

@@ -24,7 +24,8 @@ from course_lib.lecture.show import CLAIM
 from tests.support import came_out
 from tests.support.lecture_files import EXECUTED, LECTURES, read
 
-UNCHANGED = "came out again since the last change; `make test ARGS=--all-lectures` runs it"
+ONE_THREAD = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+UNCHANGED = "came out again, and nothing has changed since; `make test ARGS=--all-lectures` runs it"
 
 
 def pytest_generate_tests(metafunc):
@@ -46,6 +47,7 @@ def nbval(at_start):
     """Runs a notebook under nbval in a fork of a process and compares its outputs; the return code is pytest's."""
     # This pytest's variables would reach the kernel: agg draws no picture into a notebook.
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MPLBACKEND", "XLA_FLAGS"))}
+    environment |= dict.fromkeys(ONE_THREAD, "1")  # as beside another lecture, so that the record is of one way to run
     command = [sys.executable, "-m", "tests.support.lecture_process"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[2], **pipes) as process:
@@ -99,6 +101,7 @@ def test_a_number_changed_by_hand_in_an_output_is_found(beginning, nbval, tmp_pa
         ("assert 1 + 1 == 3", "AssertionError"),
         ("import course_lib.grading", "import of course_lib.grading halted"),  # its fingerprint holds nothing of that
         ("import sys; sys.path.append('..'); import tests", "import of tests halted"),
+        ("from tests.support.came_out import record", "'tests.support' is not a package"),
     ],
 )
 def test_a_lecture_that_raises_an_error_is_found(nbval, tmp_path, source, error):

@@ -59,7 +59,7 @@ class InThread(Channel):
 
     def open(self) -> None:
         self._request = "one"
-        self._thread = threading.Thread(target=answering.serve, args=(self.namespace, self._ask_up), daemon=True)
+        self._thread = threading.Thread(target=answering.serve, args=(self.namespace, self.ask_up), daemon=True)
         self._thread.start()
         self.hear((0, 0))
 
@@ -80,6 +80,7 @@ class InThread(Channel):
     def hear(self, end: tuple[float, float]) -> dict:
         return json.loads(self._up.get(timeout=20))
 
-    def _ask_up(self, text: str) -> str:
+    def ask_up(self, text: str) -> str:
+        """What the thread asks with."""
         self._up.put(text)
         return self._down.get()

@@ -85,7 +85,8 @@ def become_kernel(arguments, environment, folder):
 
     os.environ.clear()
     os.environ.update(environment)
-    sys.modules |= dict.fromkeys(ELSEWHERE)  # None: to import it is an error
+    known = [name for name in sys.modules if name.startswith(tuple(f"{each}." for each in ELSEWHERE))]
+    sys.modules |= dict.fromkeys([*ELSEWHERE, *known])  # None: to import it is an error
     os.chdir(folder)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

@@ -32,7 +32,7 @@ class Visit:
         self.page.wait_for_selector(".live-said")
 
     def leave(self):
-        """Nothing of this visit is there for the next one in this tab."""
+        """What it listened to, its page and its medium are not there for the next visit in this tab."""
         for event, listener in self.listeners.items():
             self.page.remove_listener(event, listener)
         self.page.goto("about:blank")

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from course_lib._extras import needed
 from course_lib.grading.marking import record
 from course_lib.grading.marking.alone import (
+    FORK,
     NORMALISED,
     Apart,
     Marks,
@@ -101,7 +102,7 @@ class Gradings:
         if not bar.disable:
             self.say = bar.write
         try:
-            self._do_once()
+            self._prepare_forks()
             gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
             with bar, workplace(self.batch.course):
                 while waiting or running:
@@ -124,13 +125,15 @@ class Gradings:
             end_parents()
             gc.unfreeze()
 
-    def _do_once(self) -> None:
-        """What each grading would do, before their processes are forked from this one."""
+    def _prepare_forks(self) -> None:
+        """Do once what each grading would do, before their processes are forked from this one."""
+        if FORK != "fork" or self.scheduler:  # they have nothing of this process
+            return
         for relaxed in (False, True):  # nbconvert's, which reads the schema in both ways
             nbformat.validate(nbformat.v4.new_notebook(), relax_add_props=relaxed)
         KernelProvisionerFactory.instance(parent=self.batch.course)
         with gradebook_of(self.batch.course) as gradebook:
-            prepare_tests(gradebook, self.batch.assignment)
+            prepare_tests(ExecuteOutside(parent=self.batch.course), gradebook, self.batch.assignment)
 
     def _begun(self, folder: Path) -> list[Job]:
         """The work in this folder, under way; nothing where no student can have it."""

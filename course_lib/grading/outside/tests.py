@@ -56,9 +56,9 @@ class HiddenTests:
 
     def outputs(self) -> list[NotebookNode]:
         """Run it; what a kernel would have shown: the report, and the score as the last value."""
-        body, last = compiled(self.source)
         printed = io.StringIO()
         try:
+            body, last = compiled(self.source)
             self._look()
             with contextlib.redirect_stdout(printed), self._surroundings():
                 exec(body, self.namespace)
@@ -168,8 +168,16 @@ class HiddenTests:
 
 @functools.cache
 def compiled(source: str) -> tuple[types.CodeType, types.CodeType]:
-    """A cell of hidden tests as Python runs it: all that comes before its last expression, and that."""
-    *body, last = ast.parse(source).body
+    """A cell of hidden tests as Python runs it: all that comes before its last expression, and that.
+
+    Raises
+    ------
+    SyntaxError : it is no Python.
+    ValueError : it does not end with an expression, which is the score.
+    """
+    *body, last = ast.parse(source).body or [None]
+    if not isinstance(last, ast.Expr):
+        raise ValueError("the last line of a cell of hidden tests has to be the score, an expression")
     before, score = ast.Module(body, []), ast.Expression(last.value)
     return compile(before, "<hidden tests>", "exec"), compile(score, "<hidden tests>", "eval")
 

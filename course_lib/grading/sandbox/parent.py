@@ -85,12 +85,13 @@ def main() -> None:
 def serve(requests: socket.socket, grader: int, idle_s: float) -> list[str]:
     """Fork a kernel for each request; returns in the kernels alone, with the arguments of their command.
 
-    After so many seconds without a request or a kernel it ends: whoever grades may be a server that goes on for weeks.
+    Whenever so many seconds have gone by without a request, it looks whether a kernel runs, and ends if none does:
+    whoever grades may be a server that goes on for weeks.
     """
     while True:
         ready, _, _ = select.select([requests, grader], [], [], idle_s)
         if not ready:
-            # bubblewrap's own process and this one; with the first, all others of its name space would end
+            # bubblewrap's own process and this one
             if sum(name.isdigit() for name in os.listdir("/proc")) == 2:
                 os._exit(0)
             continue

@@ -193,7 +193,7 @@ def _files_of(name: str) -> Iterator[str]:
     except importlib.metadata.PackageNotFoundError:
         return
     listed = csv.reader((distribution.read_text("RECORD") or "").splitlines())
-    # as `files` does, which takes PyTorch's fourteen thousand paths apart, and a second
+    # as `files` does, which takes PyTorch's fourteen thousand paths apart; but for ./, which installers do not write
     firsts = {row[0].partition("/")[0] for row in listed if row} or {file.parts[0] for file in distribution.files or []}
     for first in firsts - {"", ".", ".."}:
         path = str(distribution.locate_file(first))

@@ -37,7 +37,7 @@ CONNECTION = f"{view.SOCKETS}/connection.json"
 BESIDE = "/run/beside"  # where the kernel has the files beside its notebook, bound to their places
 MOST_BESIDE = 64 * 2**20  # bytes of these: they are copied into memory
 IMPORTS_S, FORKS_S, ENDS_S, LOOKS_S = 300, 30, 5, 0.005
-IDLE_S = 300  # after which a parent ends that has no kernel: Jupyter's server, where Formgrader grades, goes on
+IDLE_S = 300  # as often a parent looks whether it has a kernel, or ends: Jupyter, where Formgrader grades, goes on
 GONE = "the parent ended"
 # As view.ISOLATED, with the rights to set kernels apart. As user 0: another one bubblewrap would put into a second name
 # space of users, whose rights do not reach the mounts. Not to die with a thread of the grader's: see `serve`.
@@ -139,6 +139,11 @@ class Parent:
         poll.register(self._requests, 0)
         return bool(poll.poll(0))
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended and might work again: it forked kernels, or had nothing to do."""
+        return self.is_gone and (self.has_worked or self.process.poll() == 0)
+
     async def works(self) -> None:
         """Wait for its imports, and let it fork a kernel that ends at once.
 
@@ -210,7 +215,7 @@ async def started(kind: Kind) -> Parent:
     """
     with _lock:
         parent = _parents.get(kind)
-        if parent is None or isinstance(parent, Parent) and parent.has_worked and parent.is_gone:
+        if parent is None or isinstance(parent, Parent) and parent.is_over:
             _parents[kind] = parent = Parent(kind)
     if isinstance(parent, str):
         raise NotWarm(parent)
