@@ -8,6 +8,7 @@ import time
 
 import pytest
 import zmq
+from jupyter_client.session import Session
 
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.outside import channel, examinee
@@ -40,7 +41,8 @@ class Sockets:
             self._answer(answers)
 
     def _answer(self, answers):
-        *_, content = self.shell.recv_multipart()
+        self.whom, _, _, header, *_, content = self.shell.recv_multipart()
+        self.header = json.loads(header)
         self.token = re.search(r'"([0-9a-f]{32})"', json.loads(content)["code"])[1].encode()
         ident, token, first = self.stdin.recv_multipart()
         assert (token, first) == (self.token, b"")
@@ -54,6 +56,12 @@ class Sockets:
             if self.stdin.poll(50):
                 self.stdin.recv_multipart()
                 answers(send, self.token)
+
+    def reply(self, content):
+        """Say that the request has ended."""
+        session = Session(key=KEY.encode())
+        message = session.msg("execute_reply", content, parent={"header": self.header})
+        self.shell.send_multipart([self.whom, *session.serialize(message)])
 
     def end(self):
         self.over = True
@@ -159,6 +167,32 @@ def test_what_goes_on_after_its_end_is_no_kernel_for_the_cells_that_follow(ask):
     assert call() == 7
     with pytest.raises(NoKernel, match="no other kernel"):
         one.finish()
+
+
+def test_a_kernel_whose_request_has_ended_costs_the_test(ask):
+    call, kernel, _ = ask(lambda send, token: kernel.reply({"status": "error", "ename": "SystemExit", "evalue": "3"}))
+    with pytest.raises(CheckFailed, match="SystemExit"):
+        call()
+
+
+@pytest.mark.parametrize("content", [b"[]", b'"ended"', b"7", b"null"])
+def test_what_is_no_reply_costs_the_test(ask, content):
+    call, kernel, _ = ask(lambda send, token: kernel.reply(content))
+    with pytest.raises(CheckFailed, match="cannot be read: it is no message"):
+        call()
+
+
+def test_a_kernel_that_ends_when_no_more_is_asked_is_kept(ask):
+    asked = []
+
+    def answers(send, token):
+        asked.append(token)
+        kernel.reply({"status": "ok"}) if len(asked) == 2 else send(token, SEVEN)
+
+    call, kernel, one = ask(answers)
+    assert call() == 7
+    one.finish()
+    assert len(asked) == 2 and kernel.interrupts == 0
 
 
 def test_what_never_listens_holds_nobody_up(ask):

@@ -207,14 +207,17 @@ def test_what_each_grading_would_do_is_done_once_before_any_begins(two):
     assert len(nbformat.validator.validators) == read
 
 
-@pytest.mark.parametrize("slip", ["def (", "", "if True: pass", "\0"])
-def test_hidden_tests_with_a_slip_are_left_to_the_gradings(two, slip):
-    """See `test_a_cell_of_hidden_tests_with_a_slip_says_so_in_its_output`."""
-    course = open_course(two.root)
-    with gradebook_of(course) as gradebook:
-        for cell in gradebook.find_notebook(ASSIGNMENT, ASSIGNMENT).source_cells:
-            cell.source = slip
-        execute.prepare_tests(execute.ExecuteOutside(parent=course), gradebook, ASSIGNMENT)
+@pytest.mark.parametrize("slip", ["def (", "", "if True: pass", "break\n1"])
+def test_hidden_tests_with_a_slip_are_named_before_anybody_is_graded(two, slip, capsys):
+    with gradebook_of(open_course(two.root)) as gradebook:
+        cells = gradebook.find_notebook(ASSIGNMENT, ASSIGNMENT).source_cells
+        cell = next(cell for cell in cells if cell.name in maximum(two.source) and "hidden_tests" in cell.source)
+        name, cell.source = cell.name, slip
+        gradebook.db.commit()
+    assert main([ASSIGNMENT, "--course", str(two.root)]) == 2
+    said = capsys.readouterr().err
+    assert f"The hidden tests of {name!r} in {ASSIGNMENT!r} cannot run: " in said and "generate_assignment" in said
+    assert not (two.root / "autograded").exists()
 
 
 def test_where_that_one_has_ended_another_takes_its_place_for_all_that_follow(two, makers, monkeypatch):

@@ -109,7 +109,7 @@ class Batch:
 
         Raises
         ------
-        ValueError : the folder of the course cannot be written to; the cluster cannot grade.
+        ValueError : the folder of the course cannot be written to; the cluster cannot grade; a hidden test cannot run.
         """
         room = places(scheduler, self.course, self.assignment) if scheduler else cores() + 1
         folders = sorted(self.folder("submitted").glob(f"*/{self.assignment}"))

@@ -15,7 +15,6 @@ from tqdm import tqdm
 from course_lib._extras import needed
 from course_lib.grading.marking import record
 from course_lib.grading.marking.alone import (
-    FORK,
     NORMALISED,
     Apart,
     Marks,
@@ -94,7 +93,13 @@ class Gradings:
         self._starts_cold = False
 
     def run(self, folders: Iterable[Path], jobs: int) -> None:
-        """Grade the works in these folders, so many at a time; OSError where the course cannot be written to."""
+        """Grade the works in these folders, so many at a time.
+
+        Raises
+        ------
+        OSError : the course cannot be written to.
+        ValueError : a hidden test cannot run.
+        """
         waiting, begun = deque(folders), time.monotonic()
         number = len(waiting)
         running: list[Job] = []
@@ -126,9 +131,7 @@ class Gradings:
             gc.unfreeze()
 
     def _prepare_forks(self) -> None:
-        """Do once what each grading would do, before their processes are forked from this one."""
-        if FORK != "fork" or self.scheduler:  # they have nothing of this process
-            return
+        """Do once what each grading would do: those that are forked from this process need not."""
         for relaxed in (False, True):  # nbconvert's, which reads the schema in both ways
             nbformat.validate(nbformat.v4.new_notebook(), relax_add_props=relaxed)
         KernelProvisionerFactory.instance(parent=self.batch.course)

@@ -157,8 +157,10 @@ class Channel:
                 return answer
             _, message = self._client.session.recv(socket)
             if message and message["parent_header"].get("msg_id") == self._request:
-                self._request = None
-                raise Over(message["content"], interrupted)
+                self._request, content = None, message["content"]
+                if not isinstance(content, dict):
+                    raise Malformed("it is no message")
+                raise Over(content, interrupted)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, Malformed):
                 raise

@@ -237,7 +237,11 @@ class Examinee:
     def _said_to(self, asked: dict) -> dict:
         with self._understood():
             self._channel.tell(json.dumps(asked))
-            return self._channel.hear(self._end)
+            try:
+                return self._channel.hear(self._end)
+            except channel.Unstoppable:
+                self._fatal[self._called] = FATAL
+                raise
 
     @contextlib.contextmanager
     def _understood(self):
@@ -251,7 +255,6 @@ class Examinee:
         except channel.Over as over:
             raise self._stopped() if over.interrupted else CheckFailed(end_of(over.content)) from None
         except channel.Unstoppable:
-            self._fatal[self._called] = FATAL
             raise self._stopped() from None
 
     def _stopped(self) -> Stopped:

@@ -223,14 +223,26 @@ def _hidden_tests(notebook: Notebook) -> dict[str, str]:
 
 
 def prepare_tests(settings: ExecuteOutside, gradebook: Gradebook, assignment: str) -> None:
-    """Compile an assignment's hidden tests, for all gradings that are forked from this process."""
+    """Compile an assignment's hidden tests, for all gradings that are forked from this process.
+
+    Raises
+    ------
+    ValueError : one cannot run, so that nobody could be marked; says which, and what to do.
+    """
     if assignment not in settings.assignments:
         return
     for notebook in gradebook.find_assignment(assignment).notebooks:
-        for source in _hidden_tests(notebook).values():
-            with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):  # each grading says so
-                names_asked_for(source)
-                compiled(source)
+        for name, source in _hidden_tests(notebook).items():
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    names_asked_for(source)
+                    compiled(source)
+            except (SyntaxError, ValueError) as error:
+                raise ValueError(
+                    f"The hidden tests of {name!r} in {notebook.name!r} cannot run: {type(error).__name__}: {error}. "
+                    f"Mend them in the source notebook and run `nbgrader generate_assignment {assignment} --force`; "
+                    "until then nothing is graded."
+                ) from None
 
 
 def check_sandbox(settings: ExecuteOutside, assignment: str) -> None:

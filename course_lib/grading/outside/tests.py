@@ -55,10 +55,16 @@ class HiddenTests:
         self._right: dict[str, Callable] = {}  # of earlier parts, as `Score` has them
 
     def outputs(self) -> list[NotebookNode]:
-        """Run it; what a kernel would have shown: the report, and the score as the last value."""
+        """Run it; what a kernel would have shown: the report, and the score as the last value.
+
+        Raises
+        ------
+        SyntaxError, ValueError : see `compiled`.
+        NoKernel : no kernel can be started.
+        """
+        body, last = compiled(self.source)  # a slip here is nobody's fault who is graded: no mark comes of it
         printed = io.StringIO()
         try:
-            body, last = compiled(self.source)
             self._look()
             with contextlib.redirect_stdout(printed), self._surroundings():
                 exec(body, self.namespace)

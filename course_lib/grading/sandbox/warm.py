@@ -142,7 +142,11 @@ class Parent:
     @property
     def is_over(self) -> bool:
         """Whether it has ended and might work again: it forked kernels, or had nothing to do."""
-        return self.is_gone and (self.has_worked or self.process.poll() == 0)
+        if not self.is_gone:
+            return False
+        with contextlib.suppress(subprocess.TimeoutExpired):  # bubblewrap itself ends a moment later
+            self.process.wait(ENDS_S)
+        return self.has_worked or self.process.returncode == 0
 
     async def works(self) -> None:
         """Wait for its imports, and let it fork a kernel that ends at once.
