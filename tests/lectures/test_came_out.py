@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def no_other_repository(monkeypatch):
 def course(tmp_path, monkeypatch):
     """A checkout of two lectures, both recorded."""
     monkeypatch.setattr(came_out, "ROOT", tmp_path)
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "packages")])
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / "packages"))
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     for name in (
         *RUNNING,

@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -66,7 +67,9 @@ def surroundings() -> str | None:
 
 def packages() -> list[str]:
     """The installed packages and versions: the names of the folders that say so, as to read each takes a second."""
-    found = {folder.name for place in sys.path for folder in Path(place).glob("*-info")}
+    # not those of `sys.path`, to which packages add folders of their own as they are imported
+    places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    found = {folder.name for place in places for folder in Path(place).glob("*-info")}
     return sorted(name for name in found if not name.startswith(UNCOUNTED))
 
 
