@@ -22,9 +22,11 @@ class Sockets:
     """A kernel that starts to answer, and then does what it is told for each question.
 
     answers: sends, by a function of frames, what comes after a question; `None` reads no questions
+    starts: whether it ever starts to answer
     """
 
-    def __init__(self, answers):
+    def __init__(self, answers, starts=True):
+        self.starts = starts
         self.context, self.ports, self.interrupts = zmq.Context(), {}, 0
         self.shell, self.stdin = (self.context.socket(zmq.ROUTER) for _ in range(2))
         self.stdin.setsockopt(zmq.SNDHWM, 4)
@@ -51,7 +53,8 @@ class Sockets:
             self.stdin.send_multipart([ident, *frames])
 
         send(b"an earlier token", b'{"kind": "ready"}')
-        send(self.token, READY)
+        if self.starts:
+            send(self.token, READY)
         while answers and not self.over:
             if self.stdin.poll(50):
                 self.stdin.recv_multipart()
@@ -93,8 +96,8 @@ def ask():
     """Gives what a function returns whose kernel answers so; the kernel, and the examinee."""
     made = []
 
-    def asked(answers):
-        kernel = Sockets(answers)
+    def asked(answers, **settings):
+        kernel = Sockets(answers, **settings)
         one = Examinee(kernel)
         made.append((kernel, one))
         return lambda: one.call("f", (), {}, {}), kernel, one
@@ -151,6 +154,15 @@ def test_what_never_stops_is_not_called_again(ask, monkeypatch):
     with pytest.raises(CheckFailed, match="in earlier tests, or could not be stopped"):
         call()
     assert kernel.interrupts == 1
+
+
+def test_a_kernel_that_never_starts_to_answer_is_not_told_of_a_test_that_was_stopped(ask, monkeypatch):
+    for name in ("STARTS_S", "GRACE_S"):
+        monkeypatch.setattr(channel, name, 0.2)
+    call, kernel, one = ask(lambda send, token: None, starts=False)
+    with pytest.raises(CheckFailed, match="could not begin: your code kept its process busy") as failed:
+        call()
+    assert "seconds" not in str(failed.value) and kernel.interrupts == 1
 
 
 def test_a_process_that_has_ended_is_not_waited_for(ask, monkeypatch):

@@ -125,3 +125,29 @@ def test_a_gradient_that_is_cut_anywhere_is_noticed(name, function, words):
     with pytest.raises(CheckFailed) as failed:
         Tensors(NAMESPACES[name]).expect_gradients(lambda x, y: function(x, y, cut), x=X, y=Y)
     assert words in " ".join(str(failed.value).split())
+
+
+@each_framework
+def test_gradients_that_are_swapped_between_two_arguments_are_noticed(name):
+    """They add up to what is right, where both arguments make the same step."""
+    cut = {"torch": lambda part: part.detach(), "tensorflow": tf.stop_gradient}[name]
+
+    def function(x, y):
+        swapped = x * cut(3 * y * y) + y * cut(2 * x)
+        return cut(x * x + y * y * y) + swapped - cut(swapped)
+
+    with pytest.raises(CheckFailed, match=r"gradient by x is not"):
+        Tensors(NAMESPACES[name]).expect_gradients(function, x=X, y=X[::-1])
+
+
+@each_framework
+def test_a_right_function_is_called_as_often_whatever_the_number_of_its_arguments(name):
+    calls = []
+
+    def function(*given):
+        calls.append(len(given))
+        return sum(each * each for each in given)
+
+    for arrays in ({"x": X}, {"x": X, "y": X + 1, "z": X - 1}):
+        Tensors(NAMESPACES[name]).expect_gradients(function, **arrays)
+    assert calls.count(3) == calls.count(1)

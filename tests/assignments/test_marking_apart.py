@@ -17,9 +17,10 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from sqlalchemy.exc import DatabaseError
 
-from course_lib.grading.marking import batch
+from course_lib.grading.marking import alone, batch
 from course_lib.grading.marking.alone import FORK, Apart, Unfinished, apart, cores, for_rebuilt, open_course, reason
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd, writable
+from course_lib.grading.marking.gradings import Gradings
 
 NOISY = """import sys, threading, time
 def complain():
@@ -229,6 +230,33 @@ def test_a_gradebook_that_could_not_be_opened_can_be_replaced(tmp_path, monkeypa
         Gradebook(f"sqlite:///{tmp_path}/gradebook.db")
     (tmp_path / "good.db").replace(tmp_path / "gradebook.db")
     Gradebook(f"sqlite:///{tmp_path}/gradebook.db").close()
+
+
+def test_a_gradebook_in_memory_is_a_copy_of_its_own_that_ends_with_its_block(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # nbgrader calls Alembic
+    with Gradebook(f"sqlite:///{tmp_path}/file.db") as file:
+        file.update_or_create_student("zoe")
+    with alone._in_memory(tmp_path / "file.db") as url:
+        with Gradebook(url) as copy:
+            copy.update_or_create_student("anna")
+        with Gradebook(url) as copy, alone._in_memory(tmp_path / "file.db") as another, Gradebook(another) as other:
+            assert {each.id for each in copy.students} == {"anna", "zoe"}
+            assert [each.id for each in other.students] == ["zoe"]
+    with Gradebook(url) as gone, Gradebook(f"sqlite:///{tmp_path}/file.db") as file:
+        assert not gone.students and [each.id for each in file.students] == ["zoe"]
+
+
+def test_between_two_looks_a_run_does_not_have_the_gradebook_open(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # nbgrader calls Alembic
+    run = Gradings(SimpleNamespace(say=print, course=open_course(tmp_path)), False)
+
+    def is_open():
+        return any(each.path == str(tmp_path / "gradebook.db") for each in psutil.Process().open_files())
+
+    for _ in range(2):
+        with run._gradebook() as gradebook:
+            assert not gradebook.students and is_open()
+        assert not is_open()
 
 
 def engines():

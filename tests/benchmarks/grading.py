@@ -1,15 +1,17 @@
 """Seconds for each submission, from collected to table and feedback: `make grade` beside nbgrader as it comes.
 
-    python tests/benchmarks/grading.py [ASSIGNMENT] [--students N] [--rounds N] [--arms warm]
+    python tests/benchmarks/grading.py [ASSIGNMENT] [--students N] [--rounds N] [--arms warm] [--tensorflow]
 
-Every submission is the right solution. nbgrader as it comes has a configuration of two lines; what it runs is
-`autograde`, `generate_feedback` and `export`, on one core, as it knows no other way. `make grade` uses all cores, and
-starts its kernels warm, as the course is set, or cold; or cold and without the sandbox. All arms of
-a round grade the same works, in a course of their own, in an order drawn for the round; all their processes and kernels
-are counted. Then one submission has changed, and they grade again.
+Every submission is the right solution; with `--tensorflow` that in TensorFlow, and kernels that start warm have that
+in PyTorch's place, as the instructor's page says for such a class. nbgrader as it comes has a configuration of two
+lines; what it runs is `autograde`, `generate_feedback` and `export`, on one core, as it knows no other way. `make
+grade` uses all cores, and starts its kernels warm, as the course is set, or cold; or cold and without the sandbox. All
+arms of a round grade the same works, in a course of their own, in an order drawn for the round; all their processes and
+kernels are counted. Then one submission has changed, and they grade again.
 """
 
 import argparse
+import importlib
 import json
 import os
 import random
@@ -35,6 +37,7 @@ c.CourseDirectory.course_id = "attention"
 """
 STOCK = "nbgrader as it comes"
 COLD = "\nc.ExecuteOutside.warm = {}\n"
+IN_TENSORFLOW = "\nc.ExecuteOutside.warm = {name: ['numpy', 'tensorflow'] for name in c.ExecuteOutside.assignments}\n"
 
 
 class Arm(NamedTuple):
@@ -65,25 +68,29 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--students", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=[*ARMS])
+    parser.add_argument("--tensorflow", action="store_true")
     chosen = parser.parse_args(arguments)
     if min(chosen.students, chosen.rounds) < 1:
         parser.error("at least one student and one round")
     if not (ROOT / "assignments" / "source" / chosen.assignment).is_dir():
         parser.error(f"no assignment {chosen.assignment!r}")
+    if chosen.tensorflow and not in_tensorflow(chosen.assignment):
+        parser.error(f"{chosen.assignment} has no solution in TensorFlow")
     names = [STOCK, *chosen.arms]
     rounds, scores = [], {}
     for number in range(chosen.rounds):
         taken = {}
         for name in random.Random(number).sample(names, len(names)):
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                taken[name], scores[name] = measured(name, Path(folder), chosen.assignment, chosen.students)
+                taken[name], scores[name] = measured(
+                    name, Path(folder), chosen.assignment, chosen.students, chosen.tensorflow
+                )
             print(f"round {number + 1}, {name}: {taken[name][0]}", file=sys.stderr, flush=True)
         rounds.append(taken)
     if any(score != scores[STOCK] for score in scores.values()):
         raise RuntimeError(f"not the same scores: {json.dumps(scores)}")
-    print(
-        f"{chosen.assignment}, {chosen.students} submissions, {os.cpu_count()} cores; medians of {chosen.rounds} rounds"
-    )
+    subject = f"{chosen.assignment}{' in TensorFlow' if chosen.tensorflow else ''}"
+    print(f"{subject}, {chosen.students} submissions, {os.cpu_count()} cores; medians of {chosen.rounds} rounds")
     for name in names:
         new, changed = ([taken[name][which] for taken in rounds] for which in (0, 1))
         wall, processor = (statistics.median(values) / chosen.students for values in zip(*new, strict=True))
@@ -105,19 +112,28 @@ def print_cost(rounds: list[dict]) -> None:
     print(f"with / without the sandbox: {statistics.median(costs):.2f} [{costs[0]:.2f}, {costs[-1]:.2f}]")
 
 
-def measured(name: str, folder: Path, assignment: str, students: int) -> tuple[tuple[Took, Took], dict]:
+def in_tensorflow(assignment: str) -> dict[str, str]:
+    """The cells of the solution in TensorFlow, by name; none where the assignment is not about tensors."""
+    bank = importlib.import_module(f"tests.assignments.variants.{assignment.replace('-', '_')}").BANK
+    return next((variant.cells for variant in bank.right if variant.name == "in TensorFlow"), {})
+
+
+def measured(
+    name: str, folder: Path, assignment: str, students: int, tensorflow: bool = False
+) -> tuple[tuple[Took, Took], dict]:
     """What two runs took, of all submissions and again when one has changed; the scores of each graded cell."""
     course = Course(folder / "run")
     arm = ARMS.get(name, Arm())
     configuration = course.root / "nbgrader_config.py"
-    configuration.write_text(PLAIN if name == STOCK else configuration.read_text(encoding="utf-8") + arm.configuration)
+    ours = configuration.read_text(encoding="utf-8") + (IN_TENSORFLOW if tensorflow else "") + arm.configuration
+    configuration.write_text(PLAIN if name == STOCK else ours)
     environment = course._environment("instructor") | arm.environment
     run(course.root, environment, [[BIN / "nbgrader", "generate_assignment", assignment]])
     source, release = (
         nbformat.read(course.root / place / assignment / f"{assignment}.ipynb", as_version=4)
         for place in ("source", "release")
     )
-    answers = reference_answers(source)
+    answers = reference_answers(source) | (in_tensorflow(assignment) if tensorflow else {})
     work = filled_in(release, answers)
     for number in range(students):
         hand_in(course, assignment, f"student{number}", work)

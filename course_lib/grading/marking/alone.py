@@ -10,12 +10,15 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 from course_lib._extras import needed
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
@@ -26,7 +29,7 @@ with needed("lab"):
     import nbformat
     import nbgrader.api
     import psutil
-    from nbgrader.api import Gradebook
+    from nbgrader.api import Base, Gradebook
     from nbgrader.apps import AutogradeApp
     from nbgrader.apps.api import NbGraderAPI
     from nbgrader.converters import Autograde
@@ -112,18 +115,30 @@ def grade_alone(root: Path, assignment: str, student: str, stood: dict, is_known
     (`c.Autograde.create_student`). The executed notebook is left for `take_over`.
     """
     course = open_course(root)
-    own = root / GRADING / f"{student}.db"
-    shutil.copy(root / GRADING / DEFINITIONS, own)
-    course.coursedir.db_url = f"sqlite:///{own}"
     course.coursedir.submitted_directory, course.coursedir.autograded_directory = NORMALISED, GRADING
-    if is_known:
+    with _in_memory(root / GRADING / DEFINITIONS) as course.coursedir.db_url:
+        if is_known:
+            with gradebook_of(course) as gradebook:
+                gradebook.update_or_create_student(student)
+                if stood:
+                    enter(gradebook, assignment, student, stood)
+        why = _grade(course, assignment, student)
         with gradebook_of(course) as gradebook:
-            gradebook.update_or_create_student(student)
-            if stood:
-                enter(gradebook, assignment, student, stood)
-    why = _grade(course, assignment, student)
-    with gradebook_of(course) as gradebook:
-        return Marks(standing(gradebook, assignment, student), why or _stopped_in(root / GRADING / student))
+            return Marks(standing(gradebook, assignment, student), why or _stopped_in(root / GRADING / student))
+
+
+@contextlib.contextmanager
+def _in_memory(path: Path) -> Iterator[str]:
+    """The URL of a copy of the gradebook in this file, which this process has in its memory during this block.
+
+    nbgrader opens it a dozen times, and looks for every table each time: here they are all there.
+    """
+    name = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
+    with contextlib.closing(sqlite3.connect(name, uri=True)) as copy:  # which is there as long as somebody has it open
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            file.backup(copy)
+        with mock.patch.object(Base.metadata, "create_all"):
+            yield f"sqlite:///{name}&uri=true"
 
 
 def take_over(root: Path, assignment: str, student: str, autograded: str | Path = "autograded") -> None:

@@ -14,7 +14,7 @@ from course_lib.grading.marking.cluster import places
 from course_lib.grading.marking.feedback import PAGES, feedback
 from course_lib.grading.marking.gradings import Bar, Gradings
 from course_lib.grading.marking.overview import write_overview
-from course_lib.grading.marking.standing import standing
+from course_lib.grading.marking.standing import names_of_cells, standing
 
 with needed("lab"):
     import nbformat
@@ -216,13 +216,14 @@ class Batch:
 
     def _shown(self, gradebook, student: str, folder: Path) -> str:
         """A digest of what a student's feedback shows: the executed notebook in `folder`, the marks, the comments."""
-        submission = gradebook.find_submission(self.assignment, student)
+        submission, names = gradebook.find_submission(self.assignment, student), names_of_cells(gradebook)
         marks = [
-            (each.name, each.score, each.max_score, each.needs_manual_grade)
+            (names[each.cell_id], each.score, each.max_score, each.needs_manual_grade)
             for notebook in submission.notebooks
             for each in notebook.grades
         ]
-        comments = [(each.name, each.comment) for notebook in submission.notebooks for each in notebook.comments]
+        written = [each for notebook in submission.notebooks for each in notebook.comments]
+        comments = [(names[each.cell_id], each.comment) for each in written]
         executed = [path.read_bytes() for path in sorted(folder.glob("*.ipynb"))]
         shown = sorted(marks), sorted(comments, key=str), submission.late_submission_penalty
         return _digest(PAGES, str(shown), *executed)

@@ -26,7 +26,7 @@ with needed("lab"):
     from traitlets import Unicode
     from traitlets.config import Config
 
-SHARE, SHARE_S = 10, 120  # how many students' a process makes, and the seconds it has; each takes less than one
+SHARE, SHARE_S = 50, 120  # how many students' a process makes, and the seconds it has; each takes less than one
 IMAGES = "image/", "<img", "!["  # of which a notebook has one where it has an image
 LOOKED_AT = "<img", "jp-notebook"  # where nbconvert changes a finished page
 PAGES = "1"  # another one where the same marks and notebook make another page: then all are made again

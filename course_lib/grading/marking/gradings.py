@@ -1,12 +1,13 @@
 """Works of one assignment, graded side by side; their marks are entered by one writer, one after the other."""
 
+import contextlib
 import gc
 import math
 import shutil
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ from course_lib.grading.marking.cluster import grade_elsewhere, sending_limit
 from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
-from course_lib.grading.marking.standing import enter, keep_reviewed, standing
+from course_lib.grading.marking.standing import enter, explained, keep_reviewed, standing
 from course_lib.grading.outside.execute import ExecuteOutside, prepare_sandbox, prepare_tests
 from course_lib.grading.sandbox.warm import end_parents
 
@@ -91,6 +92,7 @@ class Gradings:
     def __init__(self, batch, force: bool, scheduler: str = ""):
         self.batch, self.force, self.scheduler, self.say = batch, force, scheduler, batch.say
         self._starts_cold = False
+        self._known: Gradebook | None = None
 
     def run(self, folders: Iterable[Path], jobs: int) -> None:
         """Grade the works in these folders, so many at a time.
@@ -138,6 +140,16 @@ class Gradings:
         with gradebook_of(self.batch.course) as gradebook:
             prepare_tests(ExecuteOutside(parent=self.batch.course), gradebook, self.batch.assignment)
 
+    @contextlib.contextmanager
+    def _gradebook(self) -> Iterator[Gradebook]:
+        """The course's gradebook. Between two of these blocks this process has no connection: others may write, too."""
+        self._known = self._known or gradebook_of(self.batch.course)
+        with explained(self.batch.course.coursedir.db_url):
+            try:
+                yield self._known
+            finally:
+                self._known.db.remove()
+
     def _begun(self, folder: Path) -> list[Job]:
         """The work in this folder, under way; nothing where no student can have it."""
         student = folder.parent.name
@@ -148,7 +160,7 @@ class Gradings:
             return []
         entry = self.batch.entries.setdefault(student, record.Entry())
         try:
-            with gradebook_of(self.batch.course) as gradebook:
+            with self._gradebook() as gradebook:
                 stood = standing(gradebook, self.batch.assignment, student)
                 is_known = _is_known(gradebook, student)
             if not stood:
@@ -167,7 +179,8 @@ class Gradings:
         try:
             found = job.work.result()
             if job.stood and entry.work == found.work and entry.tests == self.batch.tests and not self.force:
-                self._date(student, found.time)
+                with self._gradebook() as gradebook:
+                    self._date(gradebook, student, found.time)
                 return []
             arguments = self.batch.root, self.batch.assignment, student, job.stood, job.is_known
             if self.scheduler:
@@ -178,9 +191,8 @@ class Gradings:
             return [job._replace(work=work, found=found, begun=time.monotonic())]
         except Exception as error:  # whatever it is, the next student is graded
             self._unreadable(student, entry, error)
-            return []
-        finally:
             record.save(self.batch.record, self.batch.entries)
+            return []
 
     def _prepare(self) -> None:
         """Import in the sandbox what each grading would import: once, and again when what had it has ended."""
@@ -227,11 +239,11 @@ class Gradings:
         Where a run ends in between, or before its record is written, the work is graded again the next time.
         """
         take_over(self.batch.root, self.batch.assignment, job.student, self.batch.folder("autograded"))
-        with gradebook_of(self.batch.course) as gradebook:
+        with self._gradebook() as gradebook:
             enter(gradebook, self.batch.assignment, job.student, marks.stands)
             if job.stood and job.entry.marked == job.found.work:
                 keep_reviewed(gradebook, self.batch.assignment, job.student, job.stood)
-        self._date(job.student, job.found.time)
+            self._date(gradebook, job.student, job.found.time)
 
     def _unreadable(self, student: str, entry: record.Entry, error: Exception) -> None:
         told = isinstance(error, Unreadable | Unfinished)
@@ -239,13 +251,12 @@ class Gradings:
         entry.notes = []
         self.say(f"{student}: needs attention")
 
-    def _date(self, student: str, time) -> None:
+    def _date(self, gradebook: Gradebook, student: str, time) -> None:
         """Lateness is that of the work whose marks stand; where it has no time, nbgrader keeps that of earlier work."""
-        with gradebook_of(self.batch.course) as gradebook:
-            submission = gradebook.find_submission(self.batch.assignment, student)
-            if submission.timestamp != time:
-                submission.timestamp = time
-                gradebook.db.commit()
+        submission = gradebook.find_submission(self.batch.assignment, student)
+        if submission.timestamp != time:
+            submission.timestamp = time
+            gradebook.db.commit()
 
     def _failed(self, entry: record.Entry, why: str) -> None:
         stays = " The marks are those of the work before." if entry.marked else ""
@@ -254,7 +265,7 @@ class Gradings:
 
     def _standing(self, student: str) -> str:
         """When what is in the gradebook was handed in, and what it earned."""
-        with gradebook_of(self.batch.course) as gradebook:
+        with self._gradebook() as gradebook:
             submission = gradebook.find_submission(self.batch.assignment, student)
             time = submission.timestamp
             when = f"the work of {time:%Y-%m-%d %H:%M} UTC" if time else "an earlier work"

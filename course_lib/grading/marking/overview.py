@@ -12,6 +12,7 @@ from typing import NamedTuple
 from course_lib._extras import needed
 from course_lib.files import replacing
 from course_lib.grading.marking.record import Entry
+from course_lib.grading.marking.standing import names_of_cells
 
 with needed("lab"):
     from jinja2 import Environment, StrictUndefined
@@ -37,6 +38,7 @@ def questions(gradebook: Gradebook, assignment: str, entries: Mapping[str, Entry
     """Every question of an assignment, as the notebooks have them, over the students whose work has marks."""
     found: dict[tuple[str, str], list] = defaultdict(list)
     most: dict[tuple[str, str], float] = {}
+    names = names_of_cells(gradebook)
     for notebook in gradebook.find_assignment(assignment).notebooks:
         for cell in notebook.grade_cells:
             if cell.max_score:
@@ -45,7 +47,7 @@ def questions(gradebook: Gradebook, assignment: str, entries: Mapping[str, Entry
         if entries.get(submission.student_id, Entry()).marked:
             for notebook in submission.notebooks:
                 for grade in notebook.grades:
-                    found[notebook.name, grade.name].append(None if grade.needs_manual_grade else grade.score)
+                    found[notebook.name, names[grade.cell_id]].append(None if grade.needs_manual_grade else grade.score)
     made = []
     for (notebook, name), points in most.items():
         marks = [mark for mark in found[notebook, name] if mark is not None]

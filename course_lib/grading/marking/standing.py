@@ -10,7 +10,7 @@ from pathlib import Path
 from course_lib._extras import needed
 
 with needed("lab"):
-    from nbgrader.api import Base, Gradebook, MissingEntry
+    from nbgrader.api import Base, BaseCell, Gradebook, MissingEntry
     from sqlalchemy import create_engine, insert, select
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -28,14 +28,15 @@ def standing(gradebook: Gradebook, assignment: str, student: str) -> dict:
         submission = gradebook.find_submission(assignment, student)
     except MissingEntry:
         return {}
+    names = names_of_cells(gradebook)
     return {
         "timestamp": submission.timestamp.isoformat() if submission.timestamp else None,
         "extension": submission.extension.total_seconds() if submission.extension else None,
         "notebooks": {
             notebook.name: {
                 "penalty": notebook.late_submission_penalty,
-                "grades": _values(notebook.grades, GRADE),
-                "comments": _values(notebook.comments, COMMENT),
+                "grades": _values(notebook.grades, names, GRADE),
+                "comments": _values(notebook.comments, names, COMMENT),
             }
             for notebook in submission.notebooks
         },
@@ -49,14 +50,20 @@ def enter(gradebook: Gradebook, assignment: str, student: str, stands: dict) -> 
         submission = gradebook.update_or_create_submission(assignment, student)
     submission.timestamp = datetime.fromisoformat(stands["timestamp"]) if stands["timestamp"] else None
     submission.extension = timedelta(seconds=stands["extension"]) if stands["extension"] is not None else None
+    names = names_of_cells(gradebook)
     for notebook in submission.notebooks:
         entered = stands["notebooks"].get(notebook.name, {"penalty": None, "grades": {}, "comments": {}})
         notebook.late_submission_penalty = entered["penalty"]
         for rows, values in ((notebook.grades, entered["grades"]), (notebook.comments, entered["comments"])):
             for row in rows:
-                for name, value in values.get(row.name, {}).items():
+                for name, value in values.get(names[row.cell_id], {}).items():
                     setattr(row, name, value)
     gradebook.db.commit()
+
+
+def names_of_cells(gradebook: Gradebook) -> dict[str, str]:
+    """By their ids, all at once: a mark or a comment asks for the name of its cell by itself."""
+    return dict(map(tuple, gradebook.db.query(BaseCell.id, BaseCell.name)))
 
 
 def definitions(gradebook: Gradebook, path: Path) -> None:
@@ -119,11 +126,11 @@ def shown(url: str) -> str:
 
 def keep_reviewed(gradebook: Gradebook, assignment: str, student: str, stood: dict) -> None:
     """The same work was graded again: what a person marked need not be marked once more, if its test says the same."""
-    submission = gradebook.find_submission(assignment, student)
+    submission, names = gradebook.find_submission(assignment, student), names_of_cells(gradebook)
     for notebook in submission.notebooks:
         kept = stood["notebooks"].get(notebook.name, {"grades": {}})["grades"]
         for row in notebook.grades:
-            before = kept.get(row.name, {})
+            before = kept.get(names[row.cell_id], {})
             reviewed = before.get("manual_score") is not None and not before["needs_manual_grade"]
             if reviewed and row.auto_score == before["auto_score"]:
                 row.needs_manual_grade = False
@@ -160,5 +167,5 @@ def _back_up(gradebook: Path, path: Path) -> None:
             source.backup(target, progress=progress)
 
 
-def _values(rows, names: tuple[str, ...]) -> dict[str, dict]:
-    return {row.name: {name: getattr(row, name) for name in names} for row in rows}
+def _values(rows, names: dict[str, str], columns: tuple[str, ...]) -> dict[str, dict]:
+    return {names[row.cell_id]: {column: getattr(row, column) for column in columns} for row in rows}

@@ -26,6 +26,7 @@ VALUES = 1_000  # of functions of ours, for one call; and the most values in the
 VALUE_BYTES = 2**17  # of these arguments: what is ours must not be made to compute for ever
 DEPTH = 8  # of calls in calls: a function of ours may call the student's, as one that undoes a mistake does
 ENDED = "Your code ended the process that it runs in."
+BUSY = "The tests could not begin: your code kept its process busy. Does something of it run on, in a thread perhaps?"
 
 
 class NoKernel(RuntimeError):
@@ -231,8 +232,11 @@ class Examinee:
         """Let the kernel answer."""
         if self._lost:
             raise CheckFailed(ENDED)
-        with self._understood():
-            self._channel.open()
+        try:
+            with self._understood():
+                self._channel.open()
+        except Stopped:  # no test has begun, so that none was stopped
+            raise CheckFailed(BUSY) from None
 
     def _said_to(self, asked: dict) -> dict:
         with self._understood():
