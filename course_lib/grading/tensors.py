@@ -78,8 +78,8 @@ class Tensors:
 
         They are compared with central differences of the function itself. A step that is detached is noticed wherever
         it is, and a wrong value is not charged a second time. All arguments make a step at once, each in a direction of
-        its own; only where that does not agree to the last digit, each makes one by itself, so that a message can name
-        it: right functions, which most are, are called a third as often.
+        its own; where that differs by more than `SMALL`, each makes one by itself, which tells by which of them it is
+        wrong. So a right function, as most are, is called as often for five arguments as for one.
 
         Args:
             function: takes as many tensors as there are arrays, in their order; returns a tensor, or several of them.
@@ -94,31 +94,32 @@ class Tensors:
 
         arrays = {name: np.asarray(array, dtype=float) for name, array in arrays.items()}
         found = self._differentiate(self._module, weighed, [self(array) for array in arrays.values()])
-        gradients, directions, rng = {}, {}, np.random.default_rng(0)
+        gradients = {}
         for (name, array), gradient in zip(arrays.items(), found, strict=True):
             gradients[name] = np.zeros(array.shape) if gradient is None else np.array(gradient, dtype=float)
             expect(np.isfinite(gradients[name]).all(), f"a derivative by {name} is NaN or infinite.")
-            drawn = rng.normal(size=(DIRECTIONS, *array.shape))  # other ones of each: two that are swapped would agree
-            directions[name] = [direction / np.linalg.norm(direction) for direction in drawn]
 
-        def along(names, number: int) -> tuple[float, float]:
-            """What the gradients state of a step of these arguments at once, and how the result changes."""
-            steps = {name: directions[name][number] for name in names}
+        def along(steps: dict[str, np.ndarray]) -> tuple[float, float]:
+            """What the gradients state of steps of some arguments at once, and how the result changes."""
             ends = [
-                arrays | {name: arrays[name] + step * direction for name, direction in steps.items()}
-                for step in (STEP, -STEP)
+                arrays | {name: arrays[name] + size * step for name, step in steps.items()} for size in (STEP, -STEP)
             ]
             above, below = (float(as_array(weighed(*map(self, end.values())))) for end in ends)
-            stated = sum((gradients[name] * direction).sum() for name, direction in steps.items())
-            return stated, (above - below) / (2 * STEP)
+            return sum((gradients[name] * step).sum() for name, step in steps.items()), (above - below) / (2 * STEP)
 
-        together = [along(arrays, number) for number in range(DIRECTIONS)]
+        rng = np.random.default_rng(0)
+        # Steps differ in their lengths: of two single numbers that made the same one, swapped gradients would agree.
+        together = [
+            along({name: rng.uniform(0.75, 1.25) * _direction(rng, array) for name, array in arrays.items()})
+            for _ in range(DIRECTIONS)
+        ]
         agree = all(abs(stated - right) <= SMALL for stated, right in together)
         if agree and any(abs(right) > SMALL for _, right in together):
             return
         depends = False
-        for name in arrays:
-            for stated, right in (along([name], number) for number in range(DIRECTIONS)):
+        for name, array in arrays.items():
+            rng = np.random.default_rng(array.size)
+            for stated, right in (along({name: _direction(rng, array)}) for _ in range(DIRECTIONS)):
                 depends |= abs(right) > SMALL
                 expect(
                     abs(stated - right) <= SMALL + 0.02 * abs(right),
@@ -134,6 +135,12 @@ class Tensors:
         add = getattr(self._module, self._sum)
         rng = np.random.default_rng(0)
         return sum(add(part * self(rng.uniform(0.5, 1.5, np.shape(part)))) for part in parts)
+
+
+def _direction(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
+    """A step of length one, of an array's shape."""
+    drawn = rng.normal(size=array.shape)
+    return drawn / np.linalg.norm(drawn)
 
 
 def _in_torch(torch, function, given: list) -> list:

@@ -160,6 +160,7 @@ def test_a_kernel_that_never_starts_to_answer_is_not_told_of_a_test_that_was_sto
     for name in ("STARTS_S", "GRACE_S"):
         monkeypatch.setattr(channel, name, 0.2)
     call, kernel, one = ask(lambda send, token: None, starts=False)
+    one.prepare()  # as each test does
     with pytest.raises(CheckFailed, match="could not begin: your code kept its process busy") as failed:
         call()
     assert "seconds" not in str(failed.value) and kernel.interrupts == 1

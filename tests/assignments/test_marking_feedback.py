@@ -598,8 +598,8 @@ def test_a_page_that_never_ends_stops_no_others(course, monkeypatch, jobs):
         time.sleep(3600 if student == "anna" else 0)
         return ""
 
-    said = told(course, monkeypatch, make, jobs=jobs, SHARE_S=3)
-    assert said == {"anna": "it took more than 3 seconds", "ben": "", "zoe": ""}
+    said = told(course, monkeypatch, make, jobs=jobs, STUDENT_S=2)
+    assert said == {"anna": "it took more than 2 seconds", "ben": "", "zoe": ""}
 
 
 def test_a_process_that_is_killed_stops_no_others(course, monkeypatch):
@@ -619,7 +619,7 @@ def test_pages_are_made_side_by_side(course, monkeypatch, tmp_path):
             time.sleep(0.01)
         return ""
 
-    assert set(told(course, monkeypatch, make, SHARE=1, SHARE_S=60).values()) == {""}
+    assert set(told(course, monkeypatch, make, SHARE=1, STUDENT_S=60).values()) == {""}
 
 
 def test_no_more_are_made_at_a_time_than_told(course, monkeypatch, tmp_path):

@@ -311,6 +311,18 @@ def test_all_that_stands_can_be_entered_elsewhere(course, tmp_path):
         assert "well done" in str(stands) and other.find_submission(ASSIGNMENT, "anna").score == 7
 
 
+def test_a_mark_whose_cell_somebody_removed_from_the_gradebook_stops_nothing(course):
+    ran(course)
+    with course.gradebook() as gradebook:
+        grade = gradebook.find_grade("test-softmax", ASSIGNMENT, ASSIGNMENT, "anna")
+        gradebook.db.delete(grade.cell)
+        gradebook.db.commit()
+        assert standing.standing(gradebook, ASSIGNMENT, "anna")
+        standing.enter(gradebook, ASSIGNMENT, "anna", standing.standing(gradebook, ASSIGNMENT, "anna"))
+    made, _ = ran(course)
+    assert not made.entries["anna"].trouble and (course.root / "grades.csv").is_file()
+
+
 def test_the_overview_counts_marked_work_alone(course, monkeypatch):
     """anna has 3 of 3 points and zoe 1; that of the last could not be graded."""
     for name in ("zoe", "zzz"):

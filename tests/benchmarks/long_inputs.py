@@ -1,12 +1,15 @@
 """Time and memory of attention by the length: the formula, the fused kernel, by blocks, windowed, linear.
 
-    python tests/benchmarks/long_inputs.py [--framework torch|tensorflow] [--lengths 256 1024] [--task forward|train]
+    python tests/benchmarks/long_inputs.py [--framework torch|tensorflow] [--lengths 256 1024]
+                                           [--task forward|train|write] [--sets 1]
 
 Each figure is of a fresh process with one thread: the median of some calls by the processor's clock, which other
 processes do not turn, and by how much they raised the resident memory over that of the inputs. PyTorch's calls come
 after a first one, whose memory they may find again: figures under some ten MiB say little. TensorFlow keeps all that
 its first call has reserved, so that this one is in the figure, with some ten MiB of tracing. Self-attention of one
-sequence, causal. An arm whose scores would not fit is left out. Run it by hand; `make bench` does not.
+sequence, causal; "write" is one more token, whose keys and values are those of the length. Heads share as many sets
+of keys and values as `--sets` says. An arm whose scores would not fit is left out. Run it by hand; `make bench` does
+not.
 """
 
 import argparse
@@ -43,7 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--framework", choices=("torch", "tensorflow"), default="torch")
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
-    parser.add_argument("--task", choices=("forward", "train"), default="train")
+    parser.add_argument("--task", choices=("forward", "train", "write"), default="train")
+    parser.add_argument("--sets", type=int, default=4, help="of keys and values, for 4 heads (default: 4)")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--calls", type=int, default=3, help="timed calls for each figure (default: 3)")
     parser.add_argument("--memory", type=float, default=8.0, help="GiB that an arm may take (default: 8)")
@@ -52,10 +56,12 @@ def main(arguments: list[str] | None = None) -> int:
     if min(*chosen.lengths, chosen.calls) < 1:
         parser.error("lengths and calls are whole numbers of 1 or more")
     if chosen.one:
-        found = measured(chosen.framework, chosen.arms[0], chosen.lengths[0], chosen.task, chosen.calls)
+        sizes = SIZES | {"sets": chosen.sets}
+        found = measured(chosen.framework, chosen.arms[0], chosen.lengths[0], chosen.task, chosen.calls, sizes)
         print(json.dumps(found))
         return 0
-    print(f"{chosen.framework}, {chosen.task}, {SIZES}, one thread: milliseconds a call, MiB at the peak")
+    given = SIZES | {"sets": chosen.sets}
+    print(f"{chosen.framework}, {chosen.task}, {given}, one thread: milliseconds a call, MiB at the peak")
     print(f"{'T':>6s}" + "".join(f"{name:>22s}" for name in chosen.arms))
     for length in chosen.lengths:
         cells = [_cell(chosen, name, length) for name in chosen.arms]
@@ -68,8 +74,9 @@ def measured(framework: str, arm: str, length: int, task: str, calls: int, sizes
     lib = importlib.import_module(f"course_lib.{framework}")
     function = ARMS[arm](lib, sizes["window"])
     rng = np.random.default_rng(0)
-    shape = (1, sizes["n_heads"], length, sizes["d_head"])
-    arrays = [rng.normal(size=shape).astype(np.float32) for _ in "qkv"]
+    sets, asking = sizes.get("sets", sizes["n_heads"]), 1 if task == "write" else length
+    heads_and_tokens = [(sizes["n_heads"], asking), (sets, length), (sets, length)]
+    arrays = [rng.normal(size=(1, *each, sizes["d_head"])).astype(np.float32) for each in heads_and_tokens]
     call = CALLS[framework](function, arrays, task)
     if framework == "tensorflow":  # it keeps what a call has reserved, so that only the first one raises the memory
         CALLS[framework](function, [array[:, :, :8] for array in arrays], task)()
@@ -94,7 +101,7 @@ def call_of_torch(function, arrays, task):
     inputs = [torch.from_numpy(array).requires_grad_(task == "train") for array in arrays]
 
     def call():
-        output = function(*inputs, causal=True).output
+        output = function(*inputs, causal=task != "write").output
         return torch.autograd.grad(output.sum(), inputs) if task == "train" else output
 
     return call
@@ -110,7 +117,7 @@ def call_of_tensorflow(function, arrays, task):
     def compiled():
         with tf.GradientTape() as tape:
             tape.watch(inputs)
-            output = function(*inputs, causal=True).output
+            output = function(*inputs, causal=task != "write").output
         return tape.gradient(output, inputs) if task == "train" else output
 
     return lambda: [x.numpy() for x in tf.nest.flatten(compiled())]
@@ -119,13 +126,16 @@ def call_of_tensorflow(function, arrays, task):
 CALLS = {"torch": call_of_torch, "tensorflow": call_of_tensorflow}
 
 
-def alone(framework: str, arm: str, length: int, task: str = "train", calls: int = 3, memory: float = 8.0):
+def alone(
+    framework: str, arm: str, length: int, task: str = "train", calls: int = 3, memory: float = 8.0,
+    sets: int = SIZES["n_heads"],
+):  # fmt: skip
     """`measured` in a fresh process with one thread; None for an arm whose scores would not fit into `memory` GiB."""
-    scores = SQUARES * 4 * SIZES["n_heads"] * length**2
+    scores = SQUARES * 4 * SIZES["n_heads"] * length * (1 if task == "write" else length)
     forms_scores = ["formula"] if framework == "torch" else ["formula", "fused"]
     if arm in forms_scores and scores > memory * 2**30:
         return None
-    common = ["--framework", framework, "--task", task, "--calls", str(calls)]
+    common = ["--framework", framework, "--task", task, "--calls", str(calls), "--sets", str(sets)]
     command = [sys.executable, __file__, "--one", "--arms", arm, "--lengths", str(length), *common]
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")}
     environment = {**os.environ, **threads, "CUDA_VISIBLE_DEVICES": ""}
@@ -136,7 +146,7 @@ def alone(framework: str, arm: str, length: int, task: str = "train", calls: int
 
 
 def _cell(chosen, arm, length):
-    found = alone(chosen.framework, arm, length, chosen.task, chosen.calls, chosen.memory)
+    found = alone(chosen.framework, arm, length, chosen.task, chosen.calls, chosen.memory, chosen.sets)
     if found is None:
         return "would not fit"
     return f"{1e3 * found['seconds']:.1f} ms {found['bytes'] / 2**20:.0f} MiB"

@@ -18,7 +18,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
-from unittest import mock
 
 from course_lib._extras import needed
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
@@ -34,6 +33,7 @@ with needed("lab"):
     from nbgrader.apps.api import NbGraderAPI
     from nbgrader.converters import Autograde
     from nbgrader.preprocessors import CheckCellMetadata, OverwriteCells
+    from sqlalchemy import event
     from sqlalchemy.pool import NullPool
     from traitlets.config import Config
     from traitlets.utils.importstring import import_item
@@ -49,12 +49,32 @@ LOGGED = re.compile(r"^\[(?:ERROR|CRITICAL)\] ((?:.|\n(?!\[[A-Z]+\] ))*)", re.MU
 DONE = {RestoreCells, OverwriteCells, CheckCellMetadata}
 SAYS_NOTHING = ("There was an error processing", "Please see")  # nbgrader's words beside a traceback
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
-# nbgrader opens a gradebook a dozen times in a grading, and SQLAlchemy compiles what is asked once for an engine. No
-# connection is kept: that of a gradebook that could not be opened would go on with a file that was replaced since.
-nbgrader.api.create_engine = functools.lru_cache(8)(functools.partial(nbgrader.api.create_engine, poolclass=NullPool))
-if hasattr(os, "register_at_fork"):  # nor is one shared
-    os.register_at_fork(after_in_child=nbgrader.api.create_engine.cache_clear)
 FORK = "fork" if sys.platform == "linux" else "spawn"  # a fork has nbgrader imported already
+IN_MEMORY = "mode=memory"  # in the URL of a gradebook
+_create_engine, _create_all = nbgrader.api.create_engine, Base.metadata.create_all
+
+
+@functools.lru_cache(8)
+def _engine(url: str, **settings):
+    """nbgrader opens a gradebook a dozen times in a grading, and SQLAlchemy compiles what is asked once for an engine.
+
+    No connection is kept: that of a gradebook that could not be opened would go on with a file that was replaced since.
+    """
+    engine = _create_engine(url, poolclass=NullPool, **settings)
+    if IN_MEMORY in str(url):  # who reads what another connection has not yet committed need not wait, as with a file
+        event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA read_uncommitted = 1"))
+    return engine
+
+
+def _create_missing(bind, *given, **settings) -> None:
+    """nbgrader looks for every table each time, and one in memory is a copy that has them."""
+    if IN_MEMORY not in str(bind.engine.url):
+        _create_all(bind, *given, **settings)
+
+
+nbgrader.api.create_engine, Base.metadata.create_all = _engine, _create_missing
+if hasattr(os, "register_at_fork"):  # no engine is shared by two processes
+    os.register_at_fork(after_in_child=_engine.cache_clear)
 
 
 class Unfinished(Exception):
@@ -129,16 +149,12 @@ def grade_alone(root: Path, assignment: str, student: str, stood: dict, is_known
 
 @contextlib.contextmanager
 def _in_memory(path: Path) -> Iterator[str]:
-    """The URL of a copy of the gradebook in this file, which this process has in its memory during this block.
-
-    nbgrader opens it a dozen times, and looks for every table each time: here they are all there.
-    """
-    name = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
+    """The URL of a copy of the gradebook in this file, which this process alone has, during this block."""
+    name = f"file:{uuid.uuid4().hex}?{IN_MEMORY}&cache=shared"
     with contextlib.closing(sqlite3.connect(name, uri=True)) as copy:  # which is there as long as somebody has it open
         with contextlib.closing(sqlite3.connect(path)) as file:
             file.backup(copy)
-        with mock.patch.object(Base.metadata, "create_all"):
-            yield f"sqlite:///{name}&uri=true"
+        yield f"sqlite:///{name}&uri=true"
 
 
 def take_over(root: Path, assignment: str, student: str, autograded: str | Path = "autograded") -> None:

@@ -218,14 +218,14 @@ class Batch:
         """A digest of what a student's feedback shows: the executed notebook in `folder`, the marks, the comments."""
         submission, names = gradebook.find_submission(self.assignment, student), names_of_cells(gradebook)
         marks = [
-            (names[each.cell_id], each.score, each.max_score, each.needs_manual_grade)
+            (names.get(each.cell_id), each.score, each.max_score, each.needs_manual_grade)
             for notebook in submission.notebooks
             for each in notebook.grades
         ]
         written = [each for notebook in submission.notebooks for each in notebook.comments]
-        comments = [(names[each.cell_id], each.comment) for each in written]
+        comments = [(names.get(each.cell_id), each.comment) for each in written]
         executed = [path.read_bytes() for path in sorted(folder.glob("*.ipynb"))]
-        shown = sorted(marks), sorted(comments, key=str), submission.late_submission_penalty
+        shown = sorted(marks, key=str), sorted(comments, key=str), submission.late_submission_penalty
         return _digest(PAGES, str(shown), *executed)
 
     def _releases(self, gradebook) -> dict[str, Release]:

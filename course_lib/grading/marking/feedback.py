@@ -26,7 +26,7 @@ with needed("lab"):
     from traitlets import Unicode
     from traitlets.config import Config
 
-SHARE, SHARE_S = 50, 120  # how many students' a process makes, and the seconds it has; each takes less than one
+SHARE, STUDENT_S = 50, 12  # how many students' a process makes, and the seconds it has for each, which takes far less
 IMAGES = "image/", "<img", "!["  # of which a notebook has one where it has an image
 LOOKED_AT = "<img", "jp-notebook"  # where nbconvert changes a finished page
 PAGES = "1"  # another one where the same marks and notebook make another page: then all are made again
@@ -220,7 +220,9 @@ def feedback(root: Path, assignment: str, students: Iterable[str], jobs: int) ->
             while waiting and len(running) < jobs:
                 share = waiting.popleft()
                 try:
-                    running.append((share, Apart(SHARE_S, pages, root, assignment, share, str(compiled))))
+                    running.append(
+                        (share, Apart(STUDENT_S * len(share), pages, root, assignment, share, str(compiled)))
+                    )
                 except OSError as error:  # there may be no more processes
                     if running:
                         waiting.appendleft(share)

@@ -33,7 +33,7 @@ from course_lib.grading.marking.cluster import grade_elsewhere, sending_limit
 from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
-from course_lib.grading.marking.standing import enter, explained, keep_reviewed, standing
+from course_lib.grading.marking.standing import enter, keep_reviewed, standing
 from course_lib.grading.outside.execute import ExecuteOutside, prepare_sandbox, prepare_tests
 from course_lib.grading.sandbox.warm import end_parents
 
@@ -144,11 +144,10 @@ class Gradings:
     def _gradebook(self) -> Iterator[Gradebook]:
         """The course's gradebook. Between two of these blocks this process has no connection: others may write, too."""
         self._known = self._known or gradebook_of(self.batch.course)
-        with explained(self.batch.course.coursedir.db_url):
-            try:
-                yield self._known
-            finally:
-                self._known.db.remove()
+        try:
+            yield self._known
+        finally:
+            self._known.db.remove()
 
     def _begun(self, folder: Path) -> list[Job]:
         """The work in this folder, under way; nothing where no student can have it."""

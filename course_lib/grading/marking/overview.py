@@ -47,7 +47,8 @@ def questions(gradebook: Gradebook, assignment: str, entries: Mapping[str, Entry
         if entries.get(submission.student_id, Entry()).marked:
             for notebook in submission.notebooks:
                 for grade in notebook.grades:
-                    found[notebook.name, names[grade.cell_id]].append(None if grade.needs_manual_grade else grade.score)
+                    mark = None if grade.needs_manual_grade else grade.score
+                    found[notebook.name, names.get(grade.cell_id)].append(mark)
     made = []
     for (notebook, name), points in most.items():
         marks = [mark for mark in found[notebook, name] if mark is not None]

@@ -56,13 +56,16 @@ def enter(gradebook: Gradebook, assignment: str, student: str, stands: dict) -> 
         notebook.late_submission_penalty = entered["penalty"]
         for rows, values in ((notebook.grades, entered["grades"]), (notebook.comments, entered["comments"])):
             for row in rows:
-                for name, value in values.get(names[row.cell_id], {}).items():
+                for name, value in values.get(names.get(row.cell_id), {}).items():
                     setattr(row, name, value)
     gradebook.db.commit()
 
 
 def names_of_cells(gradebook: Gradebook) -> dict[str, str]:
-    """By their ids, all at once: a mark or a comment asks for the name of its cell by itself."""
+    """By their ids, all at once: a mark or a comment asks for the name of its cell by itself.
+
+    Whoever removed a cell from the gradebook has left marks without one, whose `cell_id` is None.
+    """
     return dict(map(tuple, gradebook.db.query(BaseCell.id, BaseCell.name)))
 
 
@@ -130,7 +133,7 @@ def keep_reviewed(gradebook: Gradebook, assignment: str, student: str, stood: di
     for notebook in submission.notebooks:
         kept = stood["notebooks"].get(notebook.name, {"grades": {}})["grades"]
         for row in notebook.grades:
-            before = kept.get(names[row.cell_id], {})
+            before = kept.get(names.get(row.cell_id), {})
             reviewed = before.get("manual_score") is not None and not before["needs_manual_grade"]
             if reviewed and row.auto_score == before["auto_score"]:
                 row.needs_manual_grade = False
@@ -168,4 +171,4 @@ def _back_up(gradebook: Path, path: Path) -> None:
 
 
 def _values(rows, names: dict[str, str], columns: tuple[str, ...]) -> dict[str, dict]:
-    return {names[row.cell_id]: {column: getattr(row, column) for column in columns} for row in rows}
+    return {names.get(row.cell_id): {column: getattr(row, column) for column in columns} for row in rows}

@@ -26,7 +26,10 @@ VALUES = 1_000  # of functions of ours, for one call; and the most values in the
 VALUE_BYTES = 2**17  # of these arguments: what is ours must not be made to compute for ever
 DEPTH = 8  # of calls in calls: a function of ours may call the student's, as one that undoes a mistake does
 ENDED = "Your code ended the process that it runs in."
-BUSY = "The tests could not begin: your code kept its process busy. Does something of it run on, in a thread perhaps?"
+BUSY = (
+    "The tests could not begin: your code kept its process busy. Does something of it run on, in a thread perhaps? "
+    "If not, the machine was busy with other work: ask for it to be graded again."
+)
 
 
 class NoKernel(RuntimeError):
@@ -50,7 +53,7 @@ class Examinee:
     def __init__(self, kernel: Kernel):
         self.kernel, self._fed = kernel, Fed(lambda: starved() + self.kernel.starved())
         self._channel = Channel(kernel, self.clock)
-        self._lost = False
+        self._lost, self._why_lost = False, ENDED
         self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
         self._called: tuple = ()
         self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over: `clock`
@@ -190,7 +193,7 @@ class Examinee:
                 self.kernel.renew()
             except Exception as error:
                 raise NoKernel(f"no kernel could be started again: {type(error).__name__}: {error}") from error
-            self._lost = False
+            self._lost, self._why_lost = False, ENDED
 
     def finish(self) -> None:
         """No more is asked for now: the kernel runs cells again, another one where this one was lost."""
@@ -231,11 +234,12 @@ class Examinee:
     def _start(self) -> None:
         """Let the kernel answer."""
         if self._lost:
-            raise CheckFailed(ENDED)
+            raise CheckFailed(self._why_lost)
         try:
             with self._understood():
                 self._channel.open()
         except Stopped:  # no test has begun, so that none was stopped
+            self._why_lost = BUSY
             raise CheckFailed(BUSY) from None
 
     def _said_to(self, asked: dict) -> dict:
