@@ -156,14 +156,23 @@ def test_what_never_stops_is_not_called_again(ask, monkeypatch):
     assert kernel.interrupts == 1
 
 
-def test_a_kernel_that_never_starts_to_answer_is_not_told_of_a_test_that_was_stopped(ask, monkeypatch):
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_kernel_that_never_starts_to_answer_is_not_told_of_a_test_that_was_stopped(ask, monkeypatch, prepared):
     for name in ("STARTS_S", "GRACE_S"):
         monkeypatch.setattr(channel, name, 0.2)
     call, kernel, one = ask(lambda send, token: None, starts=False)
-    one.prepare()  # as each test does
-    with pytest.raises(CheckFailed, match="could not begin: your code kept its process busy") as failed:
+    if prepared:  # as each test does
+        one.prepare()
+    for _ in range(3):
+        with pytest.raises(CheckFailed, match="could not begin: your code kept its process busy") as failed:
+            call()
+        assert "seconds" not in str(failed.value)
+    assert kernel.interrupts == 1
+    monkeypatch.setattr(kernel, "renew", lambda: None)
+    one.recover()
+    with pytest.raises(CheckFailed, match="could not begin"):  # it has cost no kernel, and is asked for again
         call()
-    assert "seconds" not in str(failed.value) and kernel.interrupts == 1
+    assert kernel.interrupts == 2
 
 
 def test_a_process_that_has_ended_is_not_waited_for(ask, monkeypatch):

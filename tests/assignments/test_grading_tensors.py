@@ -142,6 +142,19 @@ def test_gradients_that_are_swapped_between_two_arguments_are_noticed(name):
 
 
 @each_framework
+def test_gradients_whose_errors_would_add_up_to_nothing_are_noticed(name):
+    """Without lengths of their own, y and z would make opposite steps each time, as single numbers have two."""
+    cut = {"torch": lambda part: part.detach(), "tensorflow": tf.stop_gradient}[name]
+
+    def function(x, y, z):
+        wrong = x + 2 * y + 2 * z
+        return cut(x + y + z) + wrong - cut(wrong)
+
+    with pytest.raises(CheckFailed, match=r"gradient by y is not"):
+        Tensors(NAMESPACES[name]).expect_gradients(function, x=1.0, y=2.0, z=3.0)
+
+
+@each_framework
 def test_a_right_function_is_called_as_often_whatever_the_number_of_its_arguments(name):
     calls = []
 

@@ -598,8 +598,17 @@ def test_a_page_that_never_ends_stops_no_others(course, monkeypatch, jobs):
         time.sleep(3600 if student == "anna" else 0)
         return ""
 
-    said = told(course, monkeypatch, make, jobs=jobs, STUDENT_S=2)
+    said = told(course, monkeypatch, make, jobs=jobs, STARTS_S=1, PAGE_S=1)
     assert said == {"anna": "it took more than 2 seconds", "ben": "", "zoe": ""}
+
+
+def test_a_process_has_time_for_each_page(course, monkeypatch):
+    def make(student):
+        time.sleep(1)
+        return str(os.getpid())
+
+    said = told(course, monkeypatch, make, jobs=1, STARTS_S=2, PAGE_S=2)  # each would have time by itself
+    assert len(set(said.values())) == 1 and said["anna"].isdecimal()
 
 
 def test_a_process_that_is_killed_stops_no_others(course, monkeypatch):
@@ -619,7 +628,7 @@ def test_pages_are_made_side_by_side(course, monkeypatch, tmp_path):
             time.sleep(0.01)
         return ""
 
-    assert set(told(course, monkeypatch, make, SHARE=1, STUDENT_S=60).values()) == {""}
+    assert set(told(course, monkeypatch, make, SHARE=1).values()) == {""}
 
 
 def test_no_more_are_made_at_a_time_than_told(course, monkeypatch, tmp_path):

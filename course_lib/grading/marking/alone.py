@@ -50,7 +50,7 @@ DONE = {RestoreCells, OverwriteCells, CheckCellMetadata}
 SAYS_NOTHING = ("There was an error processing", "Please see")  # nbgrader's words beside a traceback
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
 FORK = "fork" if sys.platform == "linux" else "spawn"  # a fork has nbgrader imported already
-IN_MEMORY = "mode=memory"  # in the URL of a gradebook
+IN_MEMORY = "course-lib-in-memory"  # in the URL of such a gradebook
 _create_engine, _create_all = nbgrader.api.create_engine, Base.metadata.create_all
 
 
@@ -60,8 +60,8 @@ def _engine(url: str, **settings):
 
     No connection is kept: that of a gradebook that could not be opened would go on with a file that was replaced since.
     """
-    engine = _create_engine(url, poolclass=NullPool, **settings)
-    if IN_MEMORY in str(url):  # who reads what another connection has not yet committed need not wait, as with a file
+    engine = _create_engine(url, **{"poolclass": NullPool, **settings})
+    if IN_MEMORY in str(url):  # where somebody else has not yet committed, who reads would fail, and not wait
         event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA read_uncommitted = 1"))
     return engine
 
@@ -150,7 +150,7 @@ def grade_alone(root: Path, assignment: str, student: str, stood: dict, is_known
 @contextlib.contextmanager
 def _in_memory(path: Path) -> Iterator[str]:
     """The URL of a copy of the gradebook in this file, which this process alone has, during this block."""
-    name = f"file:{uuid.uuid4().hex}?{IN_MEMORY}&cache=shared"
+    name = f"file:{IN_MEMORY}-{uuid.uuid4().hex}?mode=memory&cache=shared"
     with contextlib.closing(sqlite3.connect(name, uri=True)) as copy:  # which is there as long as somebody has it open
         with contextlib.closing(sqlite3.connect(path)) as file:
             file.backup(copy)

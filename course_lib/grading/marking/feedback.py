@@ -26,7 +26,8 @@ with needed("lab"):
     from traitlets import Unicode
     from traitlets.config import Config
 
-SHARE, STUDENT_S = 50, 12  # how many students' a process makes, and the seconds it has for each, which takes far less
+SHARE = 50  # so many students' a process makes
+STARTS_S, PAGE_S = 100, 4  # seconds that it has, and those for each page, which takes a tenth of one
 IMAGES = "image/", "<img", "!["  # of which a notebook has one where it has an image
 LOOKED_AT = "<img", "jp-notebook"  # where nbconvert changes a finished page
 PAGES = "1"  # another one where the same marks and notebook make another page: then all are made again
@@ -221,7 +222,7 @@ def feedback(root: Path, assignment: str, students: Iterable[str], jobs: int) ->
                 share = waiting.popleft()
                 try:
                     running.append(
-                        (share, Apart(STUDENT_S * len(share), pages, root, assignment, share, str(compiled)))
+                        (share, Apart(STARTS_S + PAGE_S * len(share), pages, root, assignment, share, str(compiled)))
                     )
                 except OSError as error:  # there may be no more processes
                     if running:

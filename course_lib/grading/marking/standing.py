@@ -62,9 +62,9 @@ def enter(gradebook: Gradebook, assignment: str, student: str, stands: dict) -> 
 
 
 def names_of_cells(gradebook: Gradebook) -> dict[str, str]:
-    """By their ids, all at once: a mark or a comment asks for the name of its cell by itself.
+    """The name of each cell, by its id: a mark or a comment asks for that of its own cell by itself, one by one.
 
-    Whoever removed a cell from the gradebook has left marks without one, whose `cell_id` is None.
+    Where somebody has removed a cell from the gradebook, there are marks of none.
     """
     return dict(map(tuple, gradebook.db.query(BaseCell.id, BaseCell.name)))
 
@@ -171,4 +171,5 @@ def _back_up(gradebook: Path, path: Path) -> None:
 
 
 def _values(rows, names: dict[str, str], columns: tuple[str, ...]) -> dict[str, dict]:
-    return {names.get(row.cell_id): {column: getattr(row, column) for column in columns} for row in rows}
+    known = [row for row in rows if row.cell_id in names]
+    return {names[row.cell_id]: {column: getattr(row, column) for column in columns} for row in known}

@@ -53,7 +53,7 @@ class Examinee:
     def __init__(self, kernel: Kernel):
         self.kernel, self._fed = kernel, Fed(lambda: starved() + self.kernel.starved())
         self._channel = Channel(kernel, self.clock)
-        self._lost, self._why_lost = False, ENDED
+        self._lost, self._why_lost, self._asked_nothing = False, ENDED, False
         self._fatal: collections.Counter = collections.Counter()  # (function, what was served) -> kernels
         self._called: tuple = ()
         self.seconds, self.end = LIMIT_S, float("inf")  # of a test, for all its calls; and when they are over: `clock`
@@ -114,7 +114,7 @@ class Examinee:
             raise CheckFailed(f"`{name}` and the functions that it is given call each other without end.")
         if not self._depth:
             self._wanted = 0
-        begun, self._called = self.clock(), call.key
+        begun, self._called, lost_before = self.clock(), call.key, self._lost
         # within another call that call's seconds hold
         asked["seconds"] = 0 if self._depth else min(self.seconds, max(0.01, self.end - begun))
         try:
@@ -127,7 +127,7 @@ class Examinee:
             why = str(error) if isinstance(error, Malformed) else "it is no answer"
             raise CheckFailed(f"What `{name}` hands back cannot be read: {why}.") from None
         finally:
-            self._fatal[call.key] += self._lost
+            self._fatal[call.key] += self._lost and not (lost_before or self._asked_nothing)
             if not self._depth:  # not of the student's time: to go there and back, and so for each value of ours
                 self.end += min(self.clock() - begun, PASSES_S * (1 + self._wanted))
         if said["kind"] == "missing":
@@ -193,7 +193,7 @@ class Examinee:
                 self.kernel.renew()
             except Exception as error:
                 raise NoKernel(f"no kernel could be started again: {type(error).__name__}: {error}") from error
-            self._lost, self._why_lost = False, ENDED
+            self._lost, self._why_lost, self._asked_nothing = False, ENDED, False
 
     def finish(self) -> None:
         """No more is asked for now: the kernel runs cells again, another one where this one was lost."""
@@ -238,9 +238,10 @@ class Examinee:
         try:
             with self._understood():
                 self._channel.open()
-        except Stopped:  # no test has begun, so that none was stopped
-            self._why_lost = BUSY
-            raise CheckFailed(BUSY) from None
+        except CheckFailed as error:
+            self._asked_nothing = True
+            self._why_lost = BUSY if isinstance(error, Stopped) else str(error)  # no test has begun that was stopped
+            raise CheckFailed(self._why_lost) from None
 
     def _said_to(self, asked: dict) -> dict:
         with self._understood():
