@@ -33,9 +33,11 @@ NEEDS = {
             "trial",
         )  # fmt: skip
     },
-    **{f"course_lib.grading.marking.{name}": ("lab", "nbgrader") for name in ("batch", "dates", "report", "standing")},
+    **{
+        f"course_lib.grading.marking.{name}": ("lab", "nbgrader")
+        for name in ("batch", "dates", "overview", "report", "standing")
+    },
     "course_lib.grading.marking.markdown": ("lab", "latex2mathml"),
-    "course_lib.grading.marking.overview": ("lab", "jinja2"),
     "course_lib.grading.outside.channel": ("lab", "zmq"),
     "course_lib.grading.outside.examinee": ("lab", "zmq"),
     "course_lib.grading.outside.execute": ("lab", "nbformat"),
