@@ -8,7 +8,8 @@ processes do not turn, and by how much they raised the resident memory over that
 after a first one, whose memory they may find again: figures under some ten MiB say little. TensorFlow keeps all that
 its first call has reserved, so that this one is in the figure, with some ten MiB of tracing. Self-attention of one
 sequence, causal; "write" is one more token, whose keys and values are those of the length. Heads share as many sets
-of keys and values as `--sets` says. An arm whose scores would not fit is left out. Run it by hand; `make bench` does
+of keys and values as `--sets` says. In "write" a window and linear attention read all of them, too: what they would
+keep in their place is not measured. An arm whose scores would not fit is left out. Run it by hand; `make bench` does
 not.
 """
 

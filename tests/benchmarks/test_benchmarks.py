@@ -178,9 +178,10 @@ def test_the_processor_time_of_grading_is_that_of_its_kernels_too(tmp_path):
 
 
 @pytest.mark.parametrize("arm", list(long_inputs.ARMS))
-def test_every_arm_of_long_inputs_runs(arm):
-    sizes = {"n_heads": 2, "d_head": 4, "window": 3}
-    for task in ("forward", "train"):
+@pytest.mark.parametrize("sets", [1, 2])
+def test_every_arm_of_long_inputs_runs(arm, sets):
+    sizes = {"n_heads": 2, "d_head": 4, "window": 3, "sets": sets}
+    for task in ("forward", "train", "write"):
         found = long_inputs.measured("torch", arm, 9, task, 2, sizes)
         assert 0 < found["seconds"] < 60 and found["bytes"] >= 0
 
