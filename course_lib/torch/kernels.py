@@ -13,6 +13,7 @@ from course_lib.torch.layers import ACTIVATIONS, tensor_of, values_of
 # on a GPU the kernels copy our four weights together at every call, and say so
 warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
 
+FEW, LARGE = 4, 2**20  # at most so many rows, at least so many numbers: `to_vocabulary` the other way round
 
 IN_PLACE = {  # the same numbers, written over the argument
     ACTIVATIONS["gelu"]: torch.ops.aten.gelu_,
@@ -50,6 +51,26 @@ def hides_nothing(mask) -> bool:
 def hiding(mask):
     """A mask, or None in the place of one that hides nothing: for one token, to apply it takes longer than to look."""
     return None if hides_nothing(mask) else mask
+
+
+def to_vocabulary(hidden, table):
+    """A logit for each token: hidden (..., d_model), the tokens' table (V, d_model) -> (..., V).
+
+    When a sentence is generated, PyTorch reads a table that no cache holds at half of the memory's speed for one row,
+    and more slowly for a few; with the table on the left and two columns or more, at nearly all of it. So one row is
+    multiplied twice. Where the table is small or rows are many, this would take longer.
+    """
+    if not _are_few(hidden, table):
+        return F.linear(hidden, table)
+    rows = hidden.repeat(2, 1) if len(hidden) == 1 else hidden
+    return (table @ rows.t()).t()[: len(hidden)].contiguous()
+
+
+def _are_few(hidden, table) -> bool:
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch.is_grad_enabled():
+        return False
+    on_processor = table.device.type == hidden.device.type == "cpu" and table.dtype == hidden.dtype == torch.float32
+    return on_processor and hidden.dim() == 2 and 1 <= len(hidden) <= FEW and table.numel() >= LARGE
 
 
 def recurrence(cell, x, state, batch_sizes=None):

@@ -2,7 +2,6 @@
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from course_lib.checks import check_length
 from course_lib.models.gpt import GPT2, GPTConfig, GPTOutput, GPTState, check_config
@@ -10,6 +9,7 @@ from course_lib.torch.attention import attention
 from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.decoding import NextLogits
+from course_lib.torch.kernels import to_vocabulary
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.models.bert import initialise
 from course_lib.torch.positions import LearnedPositions
@@ -119,7 +119,7 @@ class GPT(Checkpoint, nn.Module):
 
     def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, vocab_size)."""
-        return F.linear(hidden, self.token.weight)
+        return to_vocabulary(hidden, self.token.weight)
 
 
 def _mask(real):

@@ -1,7 +1,6 @@
 """T5 (Raffel et al. 2020, section 2.1): an encoder and a decoder that read every task as text and answer in text."""
 
 from torch import nn
-from torch.nn import functional as F
 
 from course_lib.checks import check_pairs
 from course_lib.models.t5 import T5_FAMILY, T5Config, T5Memory, T5Output, T5State, check_config
@@ -10,7 +9,7 @@ from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.encoder import Encoder
-from course_lib.torch.kernels import hiding
+from course_lib.torch.kernels import hiding, to_vocabulary
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.masks import padding_mask
 from course_lib.torch.positions import RelativePositions
@@ -108,7 +107,7 @@ class T5(Checkpoint, nn.Module):
         hidden = self.dropout(hidden)
         if self.out_proj is not None:
             return self.out_proj(hidden)
-        return F.linear(hidden * self.config.d_model**-0.5, self.token.weight)
+        return to_vocabulary(hidden * self.config.d_model**-0.5, self.token.weight)
 
     def _checked(self, name, ids):
         return checked_ids(name, ids, self.config.vocab_size, device=self.token.weight.device)

@@ -4,7 +4,6 @@ import math
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from course_lib.checks import check_pairs
 from course_lib.models.transformer import (
@@ -19,7 +18,7 @@ from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.encoder import Encoder
-from course_lib.torch.kernels import hiding
+from course_lib.torch.kernels import hiding, to_vocabulary
 from course_lib.torch.layers import checked_ids
 from course_lib.torch.masks import padding_mask
 from course_lib.torch.positions import LearnedPositions, SinusoidalPositions
@@ -117,7 +116,7 @@ class Transformer(Checkpoint, nn.Module):
         if self.out_proj is not None:
             return self.out_proj(hidden)
         table = self.source_embedding if self.target_embedding is None else self.target_embedding
-        return F.linear(hidden, table.weight)
+        return to_vocabulary(hidden, table.weight)
 
     def _placed(self, embedded, position, first=0):
         embedded = embedded * math.sqrt(self.config.d_model)

@@ -20,6 +20,7 @@ from course_lib.torch.checkpoint import Checkpoint
 from course_lib.torch.decoder import Decoder
 from course_lib.torch.decoding import NextLogits
 from course_lib.torch.encoder import Encoder
+from course_lib.torch.kernels import to_vocabulary
 from course_lib.torch.layers import checked_ids, tensor_of
 from course_lib.torch.models.bert import initialise
 from course_lib.torch.positions import LearnedPositions, SinusoidalPositions
@@ -131,7 +132,7 @@ class Whisper(Checkpoint, nn.Module):
 
     def predict_from(self, hidden):
         """Hidden states (B, T, d_model) -> logits (B, T, vocab_size)."""
-        return F.linear(hidden, self.token.weight)
+        return to_vocabulary(hidden, self.token.weight)
 
     def _checked(self, features):
         features = tensor_of(features)
