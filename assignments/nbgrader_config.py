@@ -1,4 +1,8 @@
-"""The nbgrader course. Every setting here is nbgrader's own; book/instructor.md explains the work flow."""
+"""The nbgrader course; book/instructor.md explains the work flow.
+
+ExecuteOutside, ExecuteToTheEnd and LateDays are this library's, HTMLExporter nbconvert's, all other settings nbgrader's
+own.
+"""
 
 import importlib.util
 import os
@@ -24,7 +28,8 @@ c.ExecuteToTheEnd.notebook_limit = 300
 FRAMEWORKS = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
 
 # Assignments that are marked from outside, and the packages that their notebooks may import. Without bubblewrap nothing
-# is graded, unless COURSE_GRADING_SANDBOX is "off": then students' code may read and write whatever you may.
+# is graded, unless COURSE_GRADING_SANDBOX is "off": then students' code may read and write whatever you may. Nor is an
+# assignment that is not named here, unless `as_nbgrader` names it: its tests then run in the student's process.
 c.ExecuteOutside.assignments = {
     "attention-from-scratch": ["numpy"],
     "fine-tune-bert": ["numpy", "scipy"],
@@ -65,6 +70,9 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+
+# What Formgrader shows of students' work does nothing in your browser, where it would have your rights.
+c.HTMLExporter.preprocessors = ["course_lib.grading.marking.harmless.Harmless"]
 
 # `nbgrader export` writes a status beside every score, and a blank where nothing could be graded.
 c.ExportApp.plugin_class = "course_lib.grading.marking.report.StatusExport"

@@ -1,5 +1,6 @@
 """The record of attacks is of the attacks that there are, our grader held them all, and what judges them can tell."""
 
+import datetime
 import json
 import re
 import subprocess
@@ -10,9 +11,10 @@ import nbformat
 import psutil
 import pytest
 
+from tests.support import attack_table
 from tests.support.attack_container import HARD, HOME, seen_in
 from tests.support.attack_outcomes import HELD, NO_MATTER, ORDER, deserved, of_seen, reason_not_to_apply
-from tests.support.attack_table import GRADERS, RECORD, SOURCE
+from tests.support.attack_table import GRADERS, RECORD, SOURCE, ages, days, digest, note
 from tests.support.attacks import ATTACKS, LONGEST_S, fingerprint, said_of, tries
 from tests.support.course import maximum
 from tests.support.other_graders import PINS, files_of_tests
@@ -58,8 +60,68 @@ def test_what_became_of_an_attack_is_said_in_known_words(record, grader):
 def test_the_record_says_which_versions_were_attacked_and_when(record):
     tried = {grader for entry in record["attacks"].values() for grader in GRADERS if grader in entry}
     assert tried == set(record["graders"]) and "ours" in tried
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", about["date"]) for about in record["graders"].values())
+    assert all(about["date"] == days(record["attacks"], grader) for grader, about in record["graders"].items())
+    for name, entry in record["attacks"].items():
+        assert set(entry["tried"]) == {grader for grader in GRADERS if grader in entry}, name
+        assert all(re.fullmatch(r"(\d{4}-\d\d-\d\d/?\b){1,2}", each["date"]) for each in entry["tried"].values()), name
+        assert re.fullmatch("[0-9a-f]{16}|None", str(entry["tried"]["ours"]["digest"])), name
     assert "otter" not in tried or PINS[0] == f"otter-grader=={record['graders']['otter']['otter-grader']}", RENEWS
+
+
+ENTRY = {
+    "ours": [HELD], "otter": ["took"],
+    "tried": {"ours": {"date": "2026-11-29", "digest": "a"}, "otter": {"date": "2026-11-27/2026-11-28"}},
+}  # fmt: skip
+
+
+def test_how_old_the_record_is_can_be_asked():
+    unknown = {"ours": [HELD], "tried": {"ours": {"date": "2026-12-03", "digest": None}}}
+    record = {"attacks": {"x": ENTRY, "y": unknown, "z": {}}}
+    assert ages(record, "a") == [
+        "ours: 2 of 3 attacks, on 2026-11-29 to 2026-12-03; 1 of them on another state of course_lib/grading: "
+        "--graders ours --anew tries all",
+        "nbgrader: 0 of 3 attacks",
+        "otter: 1 of 3 attacks, on 2026-11-27 to 2026-11-28",
+    ]
+    assert ages({"attacks": {"x": ENTRY}}, "a")[0] == "ours: 1 of 1 attacks, on 2026-11-29"
+
+
+def test_the_age_is_said_and_nothing_tried(capsys, monkeypatch):
+    monkeypatch.setattr(attack_table, "note", None)
+    attack_table.main(["--ages"])
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["ours:", "nbgrader:", "otter:"]
+
+
+def test_an_attack_that_is_tried_again_makes_no_other_entry_younger(record, tmp_path, monkeypatch):
+    path, today = tmp_path / "attacks.json", datetime.date.today().isoformat()
+    path.write_text(json.dumps(record), encoding="utf-8")
+    monkeypatch.setattr(attack_table, "RECORD", path)
+    monkeypatch.setattr(attack_table, "about", lambda grader: {"Python": "3"})
+    one, other = "answer_key", "at_exit"
+    note("nbgrader", one, ["forged"], digest())
+    note("ours", one, [HELD], digest())
+    note("ours", other, [HELD], "another state, when it began")
+    new = json.loads(path.read_text(encoding="utf-8"))
+    changed = [name for name, entry in new["attacks"].items() if entry != record["attacks"][name]]
+    assert set(changed) <= {one, other} and other in changed
+    assert new["attacks"][one]["tried"]["nbgrader"] == {"date": today}
+    assert new["attacks"][one]["tried"]["ours"] == {"date": today, "digest": digest()}
+    assert new["attacks"][other]["tried"]["ours"] == {"date": today, "digest": None}
+    assert new["attacks"][other]["tried"]["nbgrader"] == record["attacks"][other]["tried"]["nbgrader"]
+    assert new["graders"]["otter"] == record["graders"]["otter"]
+    oldest = record["graders"]["nbgrader"]["date"].split()[0]
+    assert new["graders"]["nbgrader"] == {"Python": "3", "date": f"{oldest} to {today}"}
+
+
+def test_the_state_of_a_grader_is_that_of_its_code(tmp_path):
+    (tmp_path / "inner").mkdir()
+    known = set()
+    for path, text in (("a.py", "1"), ("a.py", "2"), ("inner/a.py", "2"), ("b.py", ""), ("b.txt", "no code")):
+        (tmp_path / path).write_text(text)
+        known.add(digest(tmp_path))
+    (tmp_path / "inner" / "a.py").unlink()
+    known.add(digest(tmp_path))
+    assert len(known) == 5
 
 
 def seen(source, **other):

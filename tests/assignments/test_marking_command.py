@@ -1,6 +1,9 @@
 """`python -m course_lib.grading.marking` alone, with a batch that stands in: what it hands on, says and returns."""
 
+import errno
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +15,11 @@ import pytest
 
 from course_lib.grading import marking
 from course_lib.grading.marking import __main__ as command
+from course_lib.grading.marking import turn
+from course_lib.grading.marking.alone import gradebook_of, open_course
+from course_lib.grading.outside.configured import check_marking, in_sandbox, slips
+from course_lib.grading.outside.execute import ExecuteOutside
+from course_lib.grading.sandbox.view import SandboxMissing
 
 
 @pytest.fixture
@@ -28,6 +36,7 @@ def batch(monkeypatch, tmp_path):
         return lambda *arguments: made.asked.append((name, *arguments)) or answer
 
     made.check = asked("check")
+    monkeypatch.setattr(command, "_say_before", lambda batch, here: made.asked.append(("before", here)))
     made.settle = asked("settle")
     made.collect, made.grade, made.report = asked("collect"), asked("grade"), asked("report", "a summary")
     made.students = entries
@@ -43,15 +52,15 @@ def test_what_is_chosen_is_handed_on_and_the_summary_printed(batch, capsys):
     assert command.main(["ps1", *options.split()]) == 0
     c, z, m, k = map(Path, "czmk")
     assert batch.asked == [
-        (c, "ps1"), ("check", m, k), ("collect", z), ("grade", True, 3, "tcp://s:1"), ("settle", ["a", "b"]),
-        ("report", m, k, None),
+        (c, "ps1"), ("check", m, k), ("before", False), ("collect", z), ("grade", True, 3, "tcp://s:1"),
+        ("settle", ["a", "b"]), ("report", m, k, None),
     ]  # fmt: skip
     assert capsys.readouterr().out == "a summary\n"
     batch.asked.clear()
     assert command.main(["ps1", "--jobs", "2"]) == 0
     assert batch.asked == [
-        (Path(), "ps1"), ("check", None, None), ("collect", None), ("grade", False, 2, ""), ("settle", []),
-        ("report", None, None, 2),
+        (Path(), "ps1"), ("check", None, None), ("before", True), ("collect", None), ("grade", False, 2, ""),
+        ("settle", []), ("report", None, None, 2),
     ]  # fmt: skip
 
 
@@ -90,9 +99,26 @@ def test_a_second_run_on_the_same_course_is_refused(batch, capsys):
     assert command.main(["ps1", "--force"]) == 0 and second == [0]  # another course is another
 
 
-def test_a_course_that_is_no_folder_is_named_and_not_made(batch, tmp_path, capsys):
-    assert command.main(["ps1", "--course", "elsewhere"]) == 2
+@pytest.mark.parametrize("option", ["--force", "--dry-run"])
+def test_a_course_that_is_no_folder_is_named_and_not_made(batch, tmp_path, capsys, option):
+    assert command.main(["ps1", "--course", "elsewhere", option]) == 2
     assert "elsewhere is no folder of a course" in capsys.readouterr().err and not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(("error", "why"), [
+    (OSError(errno.ENOLCK, "No locks available"), "No locks available"),
+    (PermissionError(errno.EACCES, "Permission denied"), "Permission denied"),
+    (NotImplementedError("no flock"), "no flock"),
+])  # fmt: skip
+def test_where_nothing_can_be_locked_that_is_said(batch, tmp_path, monkeypatch, capsys, error, why):
+    def acquire(self, timeout):
+        raise error
+
+    batch.students()
+    assert command.main(["ps1"]) == 0 and capsys.readouterr().err == ""
+    monkeypatch.setattr(turn.filelock.FileLock, "acquire", acquire)
+    assert command.main(["ps1"]) == 0
+    assert f"{tmp_path / turn.LOCK} cannot be locked ({why}): nothing keeps a second run out" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signals")
@@ -151,3 +177,80 @@ def test_a_module_is_imported_without_another_that_whoever_wants_it_still_has(tm
     marking.import_without("slow_one", "second_one")
     marking.import_without("another", "no_such_module")
     assert sys.modules.get("slow_one") is slow_one and "second_one" not in sys.modules and "another" not in sys.modules
+
+
+OUTSIDE = "c.Autograde.autograde_preprocessors = ['course_lib.grading.outside.execute.ExecuteOutside']\n"
+NAMED = "c.ExecuteOutside.assignments = {'hw': []}\n"
+MISSPELT = "c.ExecuteOutside.assignments = {'wh': []}\nc.ExecuteOutside.warm = {'wh': [], 'known': [], 'there': []}\n"
+AS_NBGRADER = "c.ExecuteOutside.as_nbgrader = ['hw']\n"
+
+
+@pytest.fixture
+def configured(tmp_path, monkeypatch):
+    """Opens a course with these lines in its configuration, on a machine without a sandbox."""
+
+    def missing():
+        raise SandboxMissing("There is none.")
+
+    def opened(lines):
+        (tmp_path / "nbgrader_config.py").write_text(f"c = get_config()\n{lines}")
+        return open_course(tmp_path)
+
+    monkeypatch.setattr("course_lib.grading.outside.configured.bubblewrap", missing)
+    return opened
+
+
+@pytest.mark.parametrize(("lines", "why"), [
+    (OUTSIDE, "Nothing is graded: .* Add 'hw': \\['numpy'\\] to the first, .*as_nbgrader = \\['hw'\\]: then"),
+    (OUTSIDE + AS_NBGRADER.replace("hw", "x"), "Nothing is graded: .*as_nbgrader = \\['x', 'hw'\\]"),
+    (NAMED, "names 'hw', and nothing in .* marks it from outside: write 'course_lib.grading.outside.execute.Exec"),
+    (OUTSIDE.replace("ExecuteO", "ExecuteI"), "autograde_preprocessors names course_lib.*, which cannot be imported"),
+    (OUTSIDE + NAMED, "There is none. To grade without .*sandbox = 'off' in .* COURSE_GRADING_SANDBOX to off"),
+])  # fmt: skip
+def test_an_assignment_is_refused_where_nobody_has_said_how_it_is_marked_or_that_cannot_be(configured, lines, why):
+    with pytest.raises(ValueError, match=why):
+        check_marking(ExecuteOutside(parent=configured(lines)), "hw")
+
+
+def test_an_assignment_that_somebody_has_named_is_marked_without_a_word(configured):
+    assert check_marking(ExecuteOutside(parent=configured(OUTSIDE + NAMED)), "hw", here=False) == ""
+    for lines in (f"{OUTSIDE}{NAMED}c.ExecuteOutside.sandbox = 'off'\n", OUTSIDE + AS_NBGRADER, AS_NBGRADER):
+        assert check_marking(ExecuteOutside(parent=configured(lines)), "hw") == "", lines
+
+
+def test_before_a_course_is_graded_what_its_settings_lack_is_said_once(configured, tmp_path, capsys):
+    """Of plain nbgrader, too; and what they name that is no assignment."""
+    course = configured(MISSPELT)
+    (tmp_path / "source" / "there").mkdir(parents=True)
+    with gradebook_of(course) as gradebook:
+        gradebook.update_or_create_assignment("known")
+    batch = SimpleNamespace(course=course, assignment="hw", folder=lambda step: tmp_path / step)
+    command._say_before(batch, here=True)
+    slip, plain = capsys.readouterr().err.splitlines()
+    assert slip.startswith("Warning: c.ExecuteOutside.assignments and c.ExecuteOutside.warm in nbgrader_config.py: ")
+    assert "'wh' is no assignment of this course" in slip
+    assert re.match(r"Warning: 'hw' is .* may read and write what you may\. .*as_nbgrader = \['hw'\] in .* says", plain)
+    with pytest.raises(ValueError, match="Nothing is graded"):
+        command._say_before(SimpleNamespace(**vars(batch) | {"course": configured(OUTSIDE + MISSPELT)}), here=True)
+    assert capsys.readouterr().err == f"{slip}\n"
+
+
+def test_students_code_is_kept_from_the_course_by_a_kernel_in_a_sandbox_too(configured, tmp_path, monkeypatch):
+    kernel = tmp_path / "kernels" / "python3-sandbox" / "kernel.json"
+    kernel.parent.mkdir(parents=True)
+    settings = {"kernel_provisioner": {"provisioner_name": "course-sandbox", "config": {}}}
+    kernel.write_text(json.dumps({"argv": ["python"], "display_name": "x", "language": "python", "metadata": settings}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    for lines, kept in [
+        ("c.Execute.kernel_name = 'python3-sandbox'\n", True), ("c.Execute.kernel_name = 'python3'\n", False),
+        ("c.Execute.kernel_name = 'nowhere'\n", False), ("", False),
+        (NAMED, True), (f"{NAMED}c.ExecuteOutside.sandbox = 'off'\n", False),
+    ]:  # fmt: skip
+        assert in_sandbox(ExecuteOutside(parent=configured(lines)), "hw") == kept, lines
+    course = configured("c.Execute.kernel_name = 'python3-sandbox'\n")
+    assert "your" not in check_marking(ExecuteOutside(parent=course), "hw")
+
+
+def test_a_gradebook_is_not_opened_to_look_for_slips_where_all_have_a_folder(tmp_path):
+    (tmp_path / "hw").mkdir()
+    assert slips(ExecuteOutside(assignments={"hw": []}), tmp_path, "no url") == []

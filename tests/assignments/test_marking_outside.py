@@ -14,8 +14,12 @@ from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.alone import gradebook_of, open_course
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.gradings import Gradings
-from course_lib.grading.outside import execute, tests
+from course_lib.grading.outside import prepared, tests
+from course_lib.grading.outside.configured import OFF, REQUIRED
+from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.sandbox import warm
+from course_lib.grading.sandbox.provisioner import SandboxProvisioner
+from course_lib.grading.sandbox.view import SandboxMissing
 from tests.support.course import ASSIGNMENT, ROOT, filled_in, generated_course, grade_id, maximum, reference_answers
 from tests.support.sandbox import NEEDS_SANDBOX, wait_for
 
@@ -126,6 +130,27 @@ def test_without_a_sandbox_nothing_is_graded_unless_that_is_wanted(graded, tmp_p
     graded.done.discard("curious")
 
 
+def test_an_assignment_that_nobody_has_named_is_not_graded_by_nbgrader_either_unless_as_nbgrader_does(graded):
+    path = graded.course.root / "nbgrader_config.py"
+    config = path.read_text()
+    named = f"c.ExecuteOutside.assignments['misspelt'] = c.ExecuteOutside.assignments.pop({ASSIGNMENT!r})\n"
+    try:
+        path.write_text(config + named)
+        said = graded.course.nbgrader("autograde", ASSIGNMENT, "--force", ok=False)
+        assert said.count(f"Nothing is graded: nbgrader_config.py names {ASSIGNMENT!r} neither in") == 1
+        assert said.count("'misspelt' is no assignment of this course") == 1 and "Traceback" not in said
+        started = {line for line in said.splitlines() if "Creating/updating student" in line}
+        assert len(started) == 1 < len(WORKS)  # no second one, and of the first nothing is left
+        assert not (graded.course.root / "autograded" / min(WORKS) / ASSIGNMENT).exists()
+        path.write_text(config + named + f"c.ExecuteOutside.as_nbgrader = [{ASSIGNMENT!r}]\n")
+        graded.grade("curious", "--force")
+        assert graded.scores("curious") == graded.most
+        assert "tests [] []" not in graded.shown("curious", LAST)
+    finally:
+        path.write_text(config)
+        graded.done.clear()
+
+
 LOOKS = "import sys\nprint('there', 'numpy' in sys.modules)\n"  # in the first cell, before anything is imported
 
 
@@ -194,7 +219,7 @@ def test_what_each_grading_would_do_is_done_once_before_any_begins(two):
     batch = Batch(two.root, ASSIGNMENT)
     Gradings(batch, force=False).run([], 1)
     read = len(nbformat.validator.validators)
-    hidden = execute.hidden_tests(
+    hidden = prepared.hidden_tests(
         {"db_url": batch.course.coursedir.db_url, "notebook": ASSIGNMENT, "assignment": ASSIGNMENT}
     )
     for source in hidden.values():
@@ -236,7 +261,7 @@ def test_where_that_one_has_ended_another_takes_its_place_for_all_that_follow(tw
 
 
 def test_the_courses_kernels_start_with_the_frameworks_that_an_assignment_allows_but_for_tensorflow():
-    settings = execute.ExecuteOutside(parent=open_course(ROOT / "assignments"))
+    settings = ExecuteOutside(parent=open_course(ROOT / "assignments"))
     assert settings.warm[ASSIGNMENT] == ["numpy"]
     for name, packages in settings.assignments.items():
         assert settings.warm[name] == [each for each in ("numpy", "torch") if each in packages], name
@@ -263,35 +288,35 @@ def test_the_frameworks_of_warm_kernels_are_imported_once_for_the_hidden_tests_o
         meanwhile.extend(found)
         return why
 
-    monkeypatch.setattr(execute, "bubblewrap", lambda: "bwrap")
-    monkeypatch.setattr(execute.SandboxProvisioner, "prepare", prepare)
-    monkeypatch.setattr(execute, "_have", lambda name: begun.wait(60) and found.append(name))
+    monkeypatch.setattr(prepared, "bubblewrap", lambda: "bwrap")
+    monkeypatch.setattr(SandboxProvisioner, "prepare", prepare)
+    monkeypatch.setattr(prepared, "_have", lambda name: begun.wait(60) and found.append(name))
     settings = SimpleNamespace(
-        sandbox=execute.REQUIRED, assignments={"hw": []}, warm={"hw": ["x", "torch"]}, sandbox_settings=lambda *_: {}
+        sandbox=REQUIRED, assignments={"hw": []}, warm={"hw": ["x", "torch"]}, sandbox_settings=lambda *_: {}
     )
-    assert execute.prepare_sandbox(settings, "hw", "/") == why and found == meanwhile == ["torch"]
+    assert prepared.prepare_sandbox(settings, "hw", "/") == why and found == meanwhile == ["torch"]
 
 
 def test_without_a_sandbox_nothing_is_imported_for_warm_kernels_and_each_grading_says_why(monkeypatch):
     def missing():
-        raise execute.SandboxMissing("none")
+        raise SandboxMissing("none")
 
-    monkeypatch.setattr(execute, "bubblewrap", missing)
-    monkeypatch.setattr(execute, "_have", None)
-    settings = SimpleNamespace(sandbox=execute.REQUIRED, assignments={"hw": []}, warm={"hw": ["torch"]})
-    assert execute.prepare_sandbox(settings, "hw", "/") == ""
+    monkeypatch.setattr(prepared, "bubblewrap", missing)
+    monkeypatch.setattr(prepared, "_have", None)
+    settings = SimpleNamespace(sandbox=REQUIRED, assignments={"hw": []}, warm={"hw": ["torch"]})
+    assert prepared.prepare_sandbox(settings, "hw", "/") == ""
 
 
-@pytest.mark.parametrize(("sandbox", "ends"), [(execute.REQUIRED, "immediate"), (execute.OFF, "graceful")])
+@pytest.mark.parametrize(("sandbox", "ends"), [(REQUIRED, "immediate"), (OFF, "graceful")])
 def test_a_kernel_is_killed_where_all_that_it_started_ends_with_it(sandbox, ends):
-    running = execute.ExecuteOutside(assignments={"hw": []}, sandbox=sandbox)
+    running = ExecuteOutside(assignments={"hw": []}, sandbox=sandbox)
     running._assignment, running._packages, running._root = "hw", [], "/"
     running.create_kernel_manager()
     assert running.shutdown_kernel == ends
 
 
 def test_a_warm_kernel_has_what_answers_and_a_cold_one_has_nothing():
-    settings = execute.ExecuteOutside(assignments={"warm": [], "cold": []}, warm={"warm": ["numpy"]})
+    settings = ExecuteOutside(assignments={"warm": [], "cold": []}, warm={"warm": ["numpy"]})
     found = [settings.sandbox_settings(each, "/")["warm"] for each in ("warm", "cold")]
     assert found == [["numpy", "course_lib.grading.answering"], []]
 
@@ -303,9 +328,9 @@ def test_a_signal_that_ends_a_run_ends_it_while_a_framework_is_imported_and_an_e
         asked.append(name)
         raise {"a": SystemExit, "b": RuntimeError}[name]
 
-    monkeypatch.setattr(execute.importlib, "import_module", fails)
-    execute._have.cache_clear()
+    monkeypatch.setattr(prepared.importlib, "import_module", fails)
+    prepared._have.cache_clear()
     with pytest.raises(SystemExit):
-        execute._have("a")
-    assert execute._have("b") is execute._have("b") is None and asked == ["a", "b"]
-    execute._have.cache_clear()
+        prepared._have("a")
+    assert prepared._have("b") is prepared._have("b") is None and asked == ["a", "b"]
+    prepared._have.cache_clear()

@@ -381,10 +381,13 @@ def test_what_one_account_wrote_for_others_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(incoming, "_owner", lambda folder: "nobody" if "19:" in folder.name else None)
     (said,) = from_exchange(tmp_path, "hw")[1]
     assert said.startswith("13 folders") and "20 and 3 more: ask" in said
+    assert {each.origin for each in from_exchange(tmp_path, "hw")[0]} == {"exchange, written by nobody"}
     monkeypatch.setattr(incoming, "_owner", lambda folder: "zoe" if "anna+hw+2026-11-03 17" in folder.name else None)
     assert from_exchange(tmp_path, "hw")[1] == [
         "A folder in the exchange was written by zoe in the name of anna: ask whose work it is"
     ]
+    origins = {each.origin for each in from_exchange(tmp_path, "hw")[0]}
+    assert origins == {"exchange"}, "what counts is anna's own"
 
 
 @pytest.mark.parametrize("stamped", [True, False], ids=["with a stamp", "by its name"])
@@ -558,3 +561,10 @@ def test_every_row_has_a_status_and_no_score_that_nobody_gave():
         assert words in said
     assert str(Path("course") / "grades.csv") in said
     assert f"Feedback: {Path('course', 'returned')}." in said
+
+
+@pytest.mark.parametrize(("root", "place"), [("/x/assignments", "assignments"), ("/x/course", "/x/course")])
+def test_where_formgrader_is_opened_is_the_folder_of_the_course(root, place):
+    rows = table(Book(hw=[submission(waits=True)]), "hw", {})
+    said = summary(rows, [], 1, Path(root), Path(root, "feedback"))
+    assert f" In {place}: jupyter lab, Nbgrader, Formgrader; then run this again." in said

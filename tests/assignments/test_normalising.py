@@ -1,7 +1,9 @@
 """Every malformed submission gets its mark or its name, and stays as it was; no kernel, and one quick run for each."""
 
+import ast
 import copy
 import hashlib
+import html
 import json
 import stat
 from pathlib import PurePosixPath
@@ -9,12 +11,16 @@ from pathlib import PurePosixPath
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
+from nbgrader.utils import compute_checksum
 from variants import handed_in
 
-from course_lib.grading.marking.cells import rebuilt, release_of
+from course_lib.grading.marking.cells import rebuilt
+from course_lib.grading.marking.changed import EARLIER
 from course_lib.grading.marking.files import Found, plain_stem, safe_name
 from course_lib.grading.marking.normalise import normalise, write
 from course_lib.grading.marking.reading import Unreadable, read_notebook
+from course_lib.grading.marking.record import CHANGES, KIND, POINTS, READ_ONLY, TEST, UNLOCKED
+from course_lib.grading.marking.released import release_of
 from course_lib.grading.marking.strays import stray_code
 from tests.support.course import ASSIGNMENT, filled_in, grade_id, maximum, reference_answers
 from tests.support.quick import scores
@@ -326,3 +332,149 @@ def test_who_handed_in_no_notebook_hears_nothing_of_the_file_that_is_nbgraders(t
     (tmp_path / "hw.docx").write_bytes(b"PK\x03\x04")
     with pytest.raises(Unreadable, match="^there is no notebook, but hw.docx$"):
         normalise(tmp_path, releases)
+
+
+SHOWN, CALLED, HIDDEN = "what-check-softmax", "check-softmax", "test-softmax"  # all that students get of the tests
+
+
+def edited(name, edit):
+    """A change of one cell's text."""
+
+    def change(notebook):
+        cell = handed_in.cell(notebook, name)
+        cell["source"] = edit("".join(cell["source"]))
+
+    return change
+
+
+def marked(name, **marks):
+    """A change of what nbgrader knows of a cell."""
+    return lambda notebook: handed_in.cell(notebook, name)["metadata"]["nbgrader"].update(marks)
+
+
+def nameless(notebook):
+    edited(SHOWN, lambda text: text.replace("1 / 8", "9"))(notebook)
+    handed_in.cell(notebook, SHOWN)["metadata"].clear()
+
+
+def split(named):
+    """A change that cuts a cell in two; whether the second has the name of the first."""
+
+    def change(notebook):
+        whole = handed_in.cell(notebook, "setup")
+        second = copy.deepcopy(whole)
+        first, rest = "".join(whole["source"]).split("\n\n", 1)
+        whole["source"], second["source"] = first, rest
+        second["metadata"] = second["metadata"] if named else {}
+        notebook["cells"].insert(notebook["cells"].index(whole) + 1, second)
+
+    return change
+
+
+def of_another_release(notebook):
+    """As it is for everybody who has fetched the assignment before a test of it was mended."""
+    for name, edit in ((SHOWN, lambda text: text.replace("1 / 8", "9")), (HIDDEN, lambda text: text)):
+        edited(name, edit)(notebook)
+    marked(HIDDEN, points=3)(notebook)
+    for name in (SHOWN, HIDDEN):
+        cell = nbformat.from_dict(handed_in.cell(notebook, name))
+        cell.source = "".join(cell.source)
+        marked(name, checksum=compute_checksum(cell))(notebook)
+    marked("explain", points=7, checksum="0" * 32)(notebook)
+
+
+def changes(notebook, release):
+    """What is said of it, beside what is repaired."""
+    _, notes = rebuilt(read_notebook(json.dumps(notebook).encode())[0], release)
+    return [note for note in notes if note.startswith(CHANGES)], notes
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (edited(SHOWN, lambda text: text.replace("1 / 8", "9")), f"{READ_ONLY}: '{SHOWN}'"),
+    (nameless, f"{READ_ONLY}: '{SHOWN}'"),
+    (edited("setup", lambda text: text.replace('    "scipy",\n', "")), f"{READ_ONLY}: 'setup'"),
+    (edited("setup", lambda text: text.replace("close_modules(", "close_modules(*[], ")), f"{READ_ONLY}: 'setup'"),
+    (edited(CALLED, lambda text: text.replace("check_softmax()", "")), f"{TEST}: '{CALLED}'"),
+    (edited(CALLED, lambda text: text.replace("check_softmax()", "check_softmax(")), f"{TEST}: '{CALLED}'"),
+    (edited(HIDDEN, lambda text: text + "\n4.0"), f"{TEST}: '{HIDDEN}'"),
+    (edited(HIDDEN, lambda text: "def hidden_tests():\n    return 4.0\n\nhidden_tests()"), f"{TEST}: '{HIDDEN}'"),
+    (marked(HIDDEN, points=999), f"{POINTS}: '{HIDDEN}'"),
+    (marked("explain", points=0.5), f"{POINTS}: 'explain'"),
+    (marked(HIDDEN, locked=False), f"{UNLOCKED}: '{HIDDEN}'"),
+    (marked(CALLED, grade=False), f"{KIND}: '{CALLED}'"),
+    (marked(CALLED, solution=True), f"{KIND}: '{CALLED}'"),
+    (marked("setup", points=4), f"{POINTS}: 'setup'"),
+])  # fmt: skip
+def test_what_only_the_course_writes_and_was_changed_is_said(releases, solved, change, said):
+    notebook = json.loads(solved)
+    change(notebook)
+    assert changes(notebook, releases[ASSIGNMENT])[0] == [said]
+
+
+ACCIDENTS = {
+    "blanks at the ends": edited(SHOWN, lambda text: text.replace("\n", "  \r\n") + "\n\n"),
+    "comments": edited(CALLED, lambda text: f"# It passes!\n{text}  # at last"),
+    "a program that lays code out": edited(SHOWN, lambda text: ast.unparse(ast.parse(text))),
+    "a docstring with tabs": edited(SHOWN, lambda text: text.replace("    ", "\t")),
+    "two cells of one": split(True),
+    "two cells of one, the second nameless": split(False),
+    "a cell twice": lambda notebook: notebook["cells"].append(copy.deepcopy(handed_in.cell(notebook, CALLED))),
+    "letters of HTML": edited(SHOWN, html.escape),
+    "quotes of a text": edited(SHOWN, lambda text: text.replace('"', "\u201c")),
+    "a letter that nobody sees": edited(CALLED, lambda text: "\u200b" + text),
+    "a letter that nothing can show": edited(SHOWN, lambda text: text.replace("softmax: large", "softmax:\ufffdlarge")),
+    "another type": lambda notebook: handed_in.cell(notebook, CALLED).update(cell_type="raw"),
+    "new ids and counts": lambda notebook: [cell.update(id=f"n{n}") for n, cell in enumerate(notebook["cells"])],
+    "no points": lambda notebook: handed_in.cell(notebook, HIDDEN)["metadata"]["nbgrader"].pop("points"),
+    "points that are none": marked(HIDDEN, points=None, locked="no", grade=1),
+    "an import moved, beside an answer that is nested deeply": lambda notebook: [
+        edited("softmax", lambda text: f"{text}\n\nx = 1{'+1' * 1500}")(notebook),
+        edited("setup", lambda text: text.replace("import numpy as np\n", ""))(notebook),
+        edited("attention", lambda text: f"import numpy as np\n{text}")(notebook),
+    ],
+    "code in a test": edited(CALLED, lambda text: f"mine = softmax(np.zeros(3))\n{text}"),
+    "words in a test": edited(CALLED, lambda text: f"it works for me\n{text}"),
+    "another release": of_another_release,
+    "a test deleted": lambda notebook: notebook["cells"].remove(handed_in.cell(notebook, CALLED)),
+}
+
+
+@pytest.mark.parametrize("change", ACCIDENTS.values(), ids=list(ACCIDENTS))
+def test_an_accident_is_no_change(releases, solved, change):
+    notebook = json.loads(solved)
+    change(notebook)
+    assert changes(notebook, releases[ASSIGNMENT])[0] == []
+
+
+def test_a_cell_of_another_release_is_said_to_be_one(releases, solved):
+    notebook = json.loads(solved)
+    of_another_release(notebook)
+    _, notes = changes(notebook, releases[ASSIGNMENT])
+    assert f"{EARLIER}: '{SHOWN}, {HIDDEN}, explain'" in notes
+    marked(HIDDEN, points=999)(notebook)  # whose checksum is that of another number of points
+    assert changes(notebook, releases[ASSIGNMENT])[0] == [f"{POINTS}: '{HIDDEN}'"]
+
+
+def test_nobody_is_compared_with_a_release_that_cannot_be_read(generated, releases, solved):
+    with generated.gradebook() as gradebook:
+        release = release_of(gradebook, ASSIGNMENT, ASSIGNMENT, None)
+    notebook = json.loads(solved)
+    marked(HIDDEN, points=999)(notebook)
+    assert changes(notebook, release)[0] == []
+
+
+def test_of_all_that_is_unlucky_little_is_a_change(tmp_path, releases, solved):
+    found = {}
+    for name, kind in KINDS.items():
+        if not kind.why:
+            folder = tmp_path / str(len(found))
+            folder.mkdir()
+            kind.write(folder, json.loads(solved))
+            found[name] = [note for note in normalise(folder, releases).notes if note.startswith(CHANGES)]
+    assert {name: said for name, said in found.items() if said} == {
+        "two flags on an answer": [f"{KIND}: 'softmax'"],
+        "no flag on a test": [f"{KIND}: 'test-softmax'"],
+        "a test that says it is a solution": [f"{UNLOCKED}: 'test-softmax'", f"{KIND}: 'test-softmax'"],
+        "an answer instead of its test": [f"{TEST}: 'check-softmax'"],
+        "a test that was edited": [f"{TEST}: 'test-softmax'"],
+    }

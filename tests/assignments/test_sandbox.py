@@ -20,7 +20,8 @@ from jupyter_client.kernelspec import KernelSpecManager
 from traitlets import TraitError
 
 from course_lib.grading.marking.alone import Apart
-from course_lib.grading.outside import execute
+from course_lib.grading.outside.configured import check_sandbox
+from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.sandbox import __main__ as command
 from course_lib.grading.sandbox import calls, view, warm, watch
 from course_lib.grading.sandbox.__main__ import main
@@ -708,10 +709,10 @@ def test_the_library_may_be_installed_among_the_packages(tmp_path, monkeypatch):
 
 
 def test_one_limit_leaves_the_others_and_a_slip_in_its_name_is_said():
-    settings = execute.ExecuteOutside(assignments={"hw": ["numpy"]}, limits={"memory": 5}).sandbox_settings("hw", "/a")
+    settings = ExecuteOutside(assignments={"hw": ["numpy"]}, limits={"memory": 5}).sandbox_settings("hw", "/a")
     assert (settings["memory"], settings["processes"], settings["scratch"]) == (5, 64, 2**27)
     with pytest.raises(TraitError, match="limits has no mem; it has memory, processes, scratch"):
-        execute.ExecuteOutside(limits={"mem": 5})
+        ExecuteOutside(limits={"mem": 5})
 
 
 def test_the_installed_provisioner_is_the_one_of_the_entry_point():
@@ -726,11 +727,11 @@ def test_where_there_is_none_it_is_said_how_to_get_it(monkeypatch, tmp_path):
     try:
         with pytest.raises(SandboxMissing, match="apt install bubblewrap"):
             bubblewrap()
-        settings = execute.ExecuteOutside(assignments={"hw": ["numpy"]})
+        settings = ExecuteOutside(assignments={"hw": ["numpy"]})
         with pytest.raises(SandboxMissing, match="(?s)apt install bubblewrap.*ExecuteOutside.sandbox = 'off'"):
-            execute.check_sandbox(settings, "hw")
+            check_sandbox(settings, "hw")
         settings.sandbox = "off"
-        execute.check_sandbox(settings, "hw")
+        check_sandbox(settings, "hw")
         program = tmp_path / "bwrap"
         program.write_text("#!/bin/sh\necho No permissions to create new namespace >&2\nexit 1\n")
         program.chmod(0o755)

@@ -6,7 +6,9 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import nbformat
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -15,6 +17,7 @@ import compare
 import grading
 import long_inputs
 import run
+import thousand
 from figures import (
     Figure,
     Subject,
@@ -191,3 +194,63 @@ def test_the_table_of_long_inputs_leaves_out_what_would_not_fit(capsys):
     assert long_inputs.main(command) == 0
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.split()[0] == "16" and "would not fit" in row and "MiB" in row
+
+
+NAME = f"{thousand.ASSIGNMENT}.ipynb"
+GOOD, LEFT = "s0001", "s0000"  # all of it, and without the first answer
+
+
+@pytest.fixture(scope="module")
+def works(tmp_path_factory):
+    """Two hundred works of a thousand students' course, not graded: the course, and what each is."""
+    source = nbformat.read(thousand.ROOT / "assignments" / "source" / thousand.ASSIGNMENT / NAME, as_version=4)
+    course = SimpleNamespace(root=tmp_path_factory.mktemp("thousand"), source=source, release=source)
+    return course, thousand.hand_in(course, 200, sorted(thousand.ATTACKS)[::-1])
+
+
+def marked(course, kinds, **others):
+    """The marks that everybody deserves, as `thousand.marks` finds them; `others` has those of some students."""
+    most, tests = thousand.maximum(course.source), thousand.tests_of(course.source)
+    found = {}
+    for number, student in enumerate(kinds):
+        lost = tests.get(thousand.left_out(number, list(tests)), [])
+        scores = {name: (0.0 if name in lost else points, None) for name, points in most.items()}
+        found[student] = {"scores": scores, "comments": {}, "penalty": 0.0, "trouble": ""} | others.get(student, {})
+    return found
+
+
+def test_attacks_of_a_thousand_come_by_turns_in_the_order_that_was_drawn(works):
+    _, kinds = works
+    hostile = [kind for kind in kinds.values() if kind.startswith("attack")]
+    assert hostile == [f"attack {name}" for name in sorted(thousand.ATTACKS)[::-1][:10]]
+    assert sum(kind == "good" for kind in kinds.values()) == 180
+
+
+def test_all_parts_are_left_out_in_turn(works):
+    course, _ = works
+    tests = thousand.tests_of(course.source)
+    assert tests["attention"] == ["test-attention", "test-masked-attention"] and "explain" not in tests
+    assert sorted(sum(tests.values(), [])) == sorted(thousand.maximum(course.source))
+    assert {thousand.left_out(number, list(tests)) for number in range(200)} == {"", *tests}
+
+
+@pytest.mark.parametrize(("first", "second", "code"), [
+    ({}, {}, 0),
+    ({}, {GOOD: {"comments": {"explain": "no response"}}}, 1),
+    ({}, {GOOD: {"penalty": 1.0}}, 1),
+    ({}, {GOOD: {"trouble": "it took longer"}}, 0),
+    ({GOOD: {"scores": {}}}, {GOOD: {"scores": {}}}, 1),
+    ({LEFT: {"scores": "all"}}, {LEFT: {"scores": "all"}}, 1),
+    ({LEFT: {"scores": "another"}}, {LEFT: {"scores": "another"}}, 1),
+], ids=["the same", "comments", "penalty", "trouble", "no points", "for nothing", "another part lost"])  # fmt: skip
+def test_two_gradings_of_a_thousand_differ_by_any_mark_or_by_what_was_earned(works, monkeypatch, first, second, code):
+    course, kinds = works
+    most = thousand.maximum(course.source)
+    scores = {"all": {name: (points, None) for name, points in most.items()}}
+    scores["another"] = scores["all"] | {"test-softmax": (0.0, None), "test-merge-heads": (0.0, None)}
+    found = []
+    for others in (first, second):
+        known = {name: {key: scores.get(str(value), value) for key, value in of.items()} for name, of in others.items()}
+        found.append(marked(course, kinds, **known))
+    monkeypatch.setattr(thousand, "marks", lambda course: found.pop(0))
+    assert thousand.compare(course, course, kinds) == code

@@ -6,8 +6,9 @@ The same works are graded twice by `make grade`: once undisturbed, and once by r
 by SIGKILL after a time drawn at random. Said is how long a submission took as the number grows, whose marks are others
 in the second gradebook, how many works were graded by more than one run, and what is left of the killed ones.
 
-Of the good works, most have all points; of the others a part is left as it was given out. The hostile are those of
-tests/assignments/variants/attacks, by turns; the broken are of the kinds in `broken`.
+Of the good works, most have all points; of every third a part is left as it was given out, which costs the points of
+its tests and no others, since what follows is tried with right values. The hostile are drawn by the seed among all of
+tests/assignments/variants/attacks, none twice before all had their turn; the broken are of the kinds in `broken`.
 """
 
 import argparse
@@ -28,9 +29,9 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.support.attacks import ATTACKS, answers  # noqa: E402
-from tests.support.attacks_on_ours import CONFIG  # noqa: E402
-from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers  # noqa: E402
+from tests.support.attacks import ATTACKS, CELL_S, NOTEBOOK_S, answers  # noqa: E402
+from tests.support.attacks_on_ours import CONFIG, LIMITS  # noqa: E402
+from tests.support.course import ASSIGNMENT, Course, filled_in, grade_id, maximum, reference_answers  # noqa: E402
 
 EVERY = 20  # one of so many is hostile, and one is broken
 SETTINGS = f"{CONFIG}\nc.ExecuteOutside.warm = {{{ASSIGNMENT!r}: ['numpy']}}\n"
@@ -38,7 +39,7 @@ SEED = {"COURSE_GRADING_SEED": "a thousand"}  # what the tests draw is the same 
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Grade, kill, resume, compare; 1 where a mark differs or anything is left."""
+    """Grade, kill, resume, compare; 1 where a mark, a comment or a penalty differs, or anything is left."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--students", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=3)
@@ -52,7 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
         with (calm.root / "nbgrader_config.py").open("a", encoding="utf-8") as config:
             config.write(SETTINGS)
         calm.nbgrader("generate_assignment", ASSIGNMENT)
-        kinds = hand_in(calm, chosen.students)
+        kinds = hand_in(calm, chosen.students, draw.sample(sorted(ATTACKS), len(ATTACKS)))
+        hostile = [kind for kind in kinds.values() if kind.startswith("attack")]
+        print(f"{len(kinds)} works: {len(hostile)} hostile, {len(set(hostile))} of {len(ATTACKS)} attacks among them")
+        room = LIMITS["memory"] >> 20
+        print(f"limits: {CELL_S} s for a cell, {NOTEBOOK_S} s and {room} MiB for a notebook")
         killed = Course(Path(folder) / "killed", copied_from=calm.root)
         for course in (calm, killed):
             write_attacks(course, kinds)
@@ -73,11 +78,27 @@ def main(arguments: list[str] | None = None) -> int:
         return compare(calm, killed, kinds) or len(left) > 0
 
 
-def hand_in(course: Course, students: int) -> dict[str, str]:
-    """Lay the good and the broken works into submitted/; what each student's is."""
+def tests_of(source) -> dict[str, list[str]]:
+    """The cells with points that stand between an answer in code and the next, by the answer."""
+    found, most = {}, maximum(source)
+    for cell in source.cells:
+        if grade_id(cell) in most:
+            found[next(reversed(found))].append(grade_id(cell))
+        elif cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution"):
+            found[grade_id(cell)] = []
+    return found
+
+
+def left_out(number: int, answers: list[str]) -> str:
+    """The answer that the student of this number leaves as it was given out, if it is a good work; "" for most."""
+    return answers[number // 3 % len(answers)] if number % 3 == 0 else ""
+
+
+def hand_in(course: Course, students: int, attacks: list[str]) -> dict[str, str]:
+    """Lay the good and the broken works into submitted/; what each student's is, with the attacks by turns."""
     release, solutions = course.release, reference_answers(course.source)
-    cells = [name for name in solutions if "def " in solutions[name]]
-    attacks, faulty, kinds = sorted(ATTACKS), broken(release, solutions), {}
+    cells = list(tests_of(course.source))
+    faulty, kinds = broken(release, solutions), {}
     for number in range(students):
         student, kind = f"s{number:04d}", "good"
         if number % EVERY == 7:
@@ -87,8 +108,8 @@ def hand_in(course: Course, students: int) -> dict[str, str]:
         kinds[student] = kind
         if kind.startswith("attack"):
             continue
-        left_out = cells[number % len(cells)] if number % 3 == 0 else ""
-        text = nbformat.writes(filled_in(release, {k: v for k, v in solutions.items() if k != left_out}))
+        without = left_out(number, cells)
+        text = nbformat.writes(filled_in(release, {k: v for k, v in solutions.items() if k != without}))
         text = faulty.get(kind, text)
         folder = course.root / "submitted" / student / ASSIGNMENT
         folder.mkdir(parents=True)
@@ -190,24 +211,31 @@ def marks(course: Course) -> dict[str, dict]:
 
 
 def compare(calm: Course, killed: Course, kinds: dict[str, str]) -> int:
-    """Say what differs between the two, and who has not what they earned; 1 where a score does."""
+    """Say what differs between the two, and who has not what they earned; 1 where a mark is another.
+
+    A mark is a score, a comment or a penalty. What is told of a work that stopped may differ from run to run.
+    """
     one, other = marks(calm), marks(killed)
     different = {student for student in {*one, *other} if one.get(student) != other.get(student)}
-    scores = {s for s in different if one.get(s, {}).get("scores") != other.get(s, {}).get("scores")}
+    apart = {
+        what: {student for student in different if one.get(student, {}).get(what) != other.get(student, {}).get(what)}
+        for what in ("scores", "comments", "penalty")
+    }
     for student in sorted(different):
         a, b = one.get(student, {}), other.get(student, {})
         print(student, kinds[student], {key: (a.get(key), b.get(key)) for key in {*a, *b} if a.get(key) != b.get(key)})
-    print(f"{len(one)} and {len(other)} of {len(kinds)} students have an entry; {len(scores)} have other scores")
-    most, wrong = maximum(calm.source), []
-    cells = [name for name in reference_answers(calm.source) if "def " in reference_answers(calm.source)[name]]
+    print(f"{len(one)} and {len(other)} of {len(kinds)} students have an entry")
+    print("others in the second: " + ", ".join(f"{what} of {len(students)}" for what, students in apart.items()))
+    most, tests, wrong = maximum(calm.source), tests_of(calm.source), []
     for number, (student, kind) in enumerate(kinds.items()):
         if kind == "good":
+            deserved = most | dict.fromkeys(tests.get(left_out(number, list(tests)), []), 0.0)
             earned = {name: one[student].get("scores", {}).get(name, (None,))[0] for name in most}
-            full = sum(earned[name] == most[name] for name in most)
-            if (number % 3 and full != len(most)) or (number % 3 == 0 and cells and full == len(most)):
-                wrong.append((student, earned))
+            if earned != deserved:
+                off = {name: (earned[name], deserved[name]) for name in most if earned[name] != deserved[name]}
+                wrong.append((student, off))
     print(f"{len(wrong)} of the good works have other points than they earned", *wrong[:5])
-    return int(bool(scores or wrong or set(one) != set(other) or len(one) != len(kinds)))
+    return int(bool(any(apart.values()) or wrong or set(one) != set(other) or len(one) != len(kinds)))
 
 
 if __name__ == "__main__":

@@ -29,18 +29,21 @@ NEEDS = {
     **{
         f"course_lib.grading.marking.{name}": ("lab", "nbformat")
         for name in (
-            "alone", "answers", "cells", "cluster", "execute", "feedback", "gradings", "normalise", "reading", "strays",
-            "trial",
+            "alone", "answers", "cells", "changed", "cluster", "execute", "feedback", "gradings", "normalise",
+            "reading", "recognised", "released", "strays", "trial",
         )  # fmt: skip
     },
     **{
         f"course_lib.grading.marking.{name}": ("lab", "nbgrader")
         for name in ("batch", "dates", "overview", "report", "standing")
     },
+    "course_lib.grading.marking.harmless": ("lab", "jinja2"),
     "course_lib.grading.marking.markdown": ("lab", "latex2mathml"),
     "course_lib.grading.outside.channel": ("lab", "zmq"),
+    "course_lib.grading.outside.configured": ("lab", "psutil"),
     "course_lib.grading.outside.examinee": ("lab", "zmq"),
     "course_lib.grading.outside.execute": ("lab", "nbformat"),
+    "course_lib.grading.outside.prepared": ("lab", "psutil"),
     "course_lib.grading.outside.tests": ("lab", "zmq"),
     "course_lib.grading.release": ("lab", "nbformat"),
     "course_lib.grading.restore": ("lab", "nbformat"),

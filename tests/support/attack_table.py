@@ -2,14 +2,18 @@
 
     python -m tests.support.attack_table                            all three; an hour and a half or more
     python -m tests.support.attack_table --graders ours --anew      one of them, also what the record has already
+    python -m tests.support.attack_table --ages                     nothing is tried: how old the record is
 
 Linux with bubblewrap is needed. The other graders run attacks only in a container (`attack_container.py`): an attack
 and two who did the work, a container for each. What was found is written to tests/assignments/attacks.json, which the
-book shows; what the record has of an attack that did not change since is kept.
+book shows; what the record has of an attack that did not change since is kept. Each entry has the day on which it was
+tried, "A/B" where it was one from A to B, and of our grader a digest of the library's files that grade. No test asks
+that these are today's, as to try all on our grader takes a quarter of an hour: before a release, do it with `--anew`.
 """
 
 import argparse
 import datetime
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -36,6 +40,7 @@ from tests.support.other_graders import PORT, Otter, Stock, whole_script
 
 RECORD = ROOT / "tests" / "assignments" / "attacks.json"
 SOURCE = ROOT / "assignments" / "source" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+GRADING = ROOT / "course_lib" / "grading"
 OTHERS = {"nbgrader": Stock, "otter": Otter}
 GRADERS = ("ours", *OTHERS)
 
@@ -113,8 +118,16 @@ def tried_on_another(grader, names: list[str], folder: Path) -> Iterator[tuple[s
         yield name, of_seen(name, seen, contained.source, contained.usual)
 
 
+def digest(folder: Path = GRADING) -> str:
+    """Sixteen letters that change where a Python file in a folder does."""
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
+        found.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return found.hexdigest()[:16]
+
+
 def about(grader: str) -> dict[str, str]:
-    """What was tried, and when."""
+    """The versions of what is tried."""
     versions = {
         "ours": {"course_lib": __version__, "nbgrader": importlib.metadata.version("nbgrader")},
         "nbgrader": {"nbgrader": importlib.metadata.version("nbgrader")},
@@ -122,7 +135,29 @@ def about(grader: str) -> dict[str, str]:
     }[grader]
     bubblewrap = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
     python = ".".join(map(str, sys.version_info[:3]))
-    return versions | {"Python": python, "bubblewrap": bubblewrap, "date": datetime.date.today().isoformat()}
+    return versions | {"Python": python, "bubblewrap": bubblewrap}
+
+
+def days(attacks: dict[str, dict], grader: str) -> str:
+    """When a grader was tried, in words: on one day, or from the oldest entry to the newest."""
+    dates = [entry["tried"][grader]["date"] for entry in attacks.values() if grader in entry]
+    oldest, newest = min(date.split("/")[0] for date in dates), max(date.split("/")[-1] for date in dates)
+    return oldest if oldest == newest else f"{oldest} to {newest}"
+
+
+def ages(record: dict, now: str) -> list[str]:
+    """A line for each grader: how many attacks were tried on it, when, and, of ours, how many before it changed.
+
+    now : the `digest` of our grader
+    """
+    said, attacks = [], record["attacks"]
+    for grader in GRADERS:
+        tried = [entry["tried"][grader] for entry in attacks.values() if grader in entry]
+        line = f"{grader}: {len(tried)} of {len(attacks)} attacks" + (f", on {days(attacks, grader)}" if tried else "")
+        if grader == "ours" and (older := sum(entry.get("digest") != now for entry in tried)):
+            line += f"; {older} of them on another state of course_lib/grading: --graders ours --anew tries all"
+        said.append(line)
+    return said
 
 
 def read_record() -> dict:
@@ -134,17 +169,24 @@ def read_record() -> dict:
     for name, text in ATTACKS.items():
         said = {"class": said_of(text)["class"], "tries": tries(text), "fingerprint": fingerprint(text)}
         known = record["attacks"].get(name, {})
-        kept = {grader: known[grader] for grader in GRADERS if grader in known}
+        kept = {key: known[key] for key in ("tried", *GRADERS) if key in known}
         fresh[name] = said | (kept if known.get("fingerprint") == said["fingerprint"] else {})
     return record | {"attacks": fresh}
 
 
-def note(grader: str, name: str, outcomes: list[str]) -> None:
-    """Write one outcome into the record, which another process may be writing, too."""
+def note(grader: str, name: str, outcomes: list[str], state: str) -> None:
+    """Write one outcome into the record, which another process may be writing, too.
+
+    state : the `digest` of our grader when this began; where it is another now, nobody knows which was tried
+    """
+    tried = {"date": datetime.date.today().isoformat()}
+    if grader == "ours":
+        tried["digest"] = state if state == digest() else None
     with FileLock(Path(tempfile.gettempdir(), "attack-table.lock")):
         record = read_record()
-        record["graders"][grader] = about(grader)
+        record["attacks"][name].setdefault("tried", {})[grader] = tried
         record["attacks"][name][grader] = outcomes
+        record["graders"][grader] = about(grader) | {"date": days(record["attacks"], grader)}
         with replacing(RECORD.parent) as scratch:
             text = json.dumps(record, indent=1, ensure_ascii=False)
             (scratch / RECORD.name).write_text(text + "\n", encoding="utf-8")
@@ -157,18 +199,23 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--graders", nargs="+", choices=GRADERS, default=GRADERS)
     parser.add_argument("--attacks", nargs="+", choices=ATTACKS, default=list(ATTACKS), metavar="NAME")
     parser.add_argument("--anew", action="store_true", help="also what the record has")
+    parser.add_argument("--ages", action="store_true", help="say how old the record is, and try nothing")
     parser.add_argument(
         "--otter", type=Path, default=Path(tempfile.gettempdir()) / "otter-grader", metavar="FOLDER",
         help="an environment for otter-grader, apart from the course's; made where it is missing",
     )  # fmt: skip
     chosen = parser.parse_args(arguments)
+    if chosen.ages:
+        print(*ages(read_record(), digest()), sep="\n")
+        return
+    state = digest()
     with tempfile.TemporaryDirectory(prefix="attacks-", ignore_cleanup_errors=True) as folder:
         os.environ.setdefault("COURSE_TESTS_SHARED", folder)
         for grader in chosen.graders:
             known = {} if chosen.anew else read_record()["attacks"]
             names = [name for name in chosen.attacks if grader not in known.get(name, {})]
             for name in [name for name in names if reason_not_to_apply(name, grader)]:
-                note(grader, name, [NO_MATTER])
+                note(grader, name, [NO_MATTER], state)
                 names.remove(name)
             if not names:
                 continue
@@ -180,7 +227,7 @@ def main(arguments: list[str] | None = None) -> None:
                 found = tried_on_another(OTHERS[grader](chosen.otter) if grader == "otter" else Stock(), names, place)
             begun = time.monotonic()
             for name, outcomes in found:
-                note(grader, name, outcomes)
+                note(grader, name, outcomes, state)
                 print(f"{time.monotonic() - begun:6.0f} s  {grader}  {name}: {', '.join(outcomes)}", flush=True)
 
 

@@ -14,11 +14,12 @@ from tests.support.attacks import ATTACKS, CELL_S, NOTEBOOK_S, answers
 from tests.support.course import ASSIGNMENT, ROOT, filled_in, generated_course, maximum, reference_answers
 
 BATCH = 18  # of them are graded together
+LIMITS = {"memory": 2**30, "processes": 32, "scratch": 2**26}
 CONFIG = f"""
 c.Execute.timeout = {CELL_S}
 c.ExecuteToTheEnd.notebook_limit = {NOTEBOOK_S}
 c.ExecuteOutside.sandbox = "required"
-c.ExecuteOutside.limits = {{"memory": 2**30, "processes": 32, "scratch": 2**26}}
+c.ExecuteOutside.limits = {LIMITS}
 """
 
 

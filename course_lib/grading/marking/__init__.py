@@ -6,8 +6,9 @@
    `submitted/STUDENT/ASSIGNMENT/` as it came, and never changed there. What it replaces is kept in `replaced/`, and in
    `undecided/` where no time tells which is the later work.
 2. *normalise*: `files` finds the notebook among a student's files, `reading` makes a notebook of its bytes, and `cells`
-   puts the student's answers into the released notebook, with what `strays` takes out of cells that are not theirs. The
-   result stands in `normalised/STUDENT/ASSIGNMENT/`.
+   puts the student's answers into the released notebook, which `released` has from the gradebook, with what `strays`
+   takes out of cells that are not theirs. `recognised` tells which cell is which, `changed` what was changed of the
+   course's own. The result stands in `normalised/STUDENT/ASSIGNMENT/`.
 3. *gradings*: one work more than there are cores is graded at a time, and their marks entered by one writer. *alone*:
    nbgrader's own Autograde runs in a process and a gradebook of its own, for one student, within a limit; `execute` is
    its Execute, with points that outlive their kernel, and `course_lib.grading.outside` has one that no code can forge.
@@ -19,6 +20,8 @@
    tables.
 
 *trial* is a dry run: all this in a copy, and where its marks differ from those that the gradebook has.
+
+*harmless* is for Formgrader, where a person marks: nothing that a student handed in acts in that person's browser.
 
 `turn` lets one run at a time into a course, and takes care that one that is ended from outside ends in order.
 

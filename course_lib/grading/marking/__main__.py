@@ -5,10 +5,12 @@ import gc
 import sys
 from pathlib import Path
 
+from course_lib.grading.marking.alone import open_course
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.trial import dry_run, told
 from course_lib.grading.marking.turn import ending_in_order, only_run
-from course_lib.grading.outside.execute import ExecuteOutside, check_sandbox
+from course_lib.grading.outside.configured import check_marking, in_sandbox, slips
+from course_lib.grading.outside.execute import ExecuteOutside
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -54,8 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         with only_run(chosen.course), ending_in_order():
             batch = Batch(chosen.course, chosen.assignment)
             batch.check(chosen.moodle, chosen.canvas)
-            if not chosen.scheduler:
-                check_sandbox(ExecuteOutside(parent=batch.course), chosen.assignment)
+            _say_before(batch, here=not chosen.scheduler)
             batch.collect(chosen.zip)
             batch.grade(chosen.force, chosen.jobs, chosen.scheduler)
             batch.settle(chosen.settle)
@@ -70,10 +71,19 @@ def main(arguments: list[str] | None = None) -> int:
     return int(any(entry.needs_attention for entry in batch.entries.values()))
 
 
+def _say_before(batch: Batch, here: bool) -> None:
+    """What of the configuration may be a slip, and what is to be known before students' code runs."""
+    settings, url = ExecuteOutside(parent=batch.course), batch.course.coursedir.db_url
+    for line in slips(settings, batch.folder("source"), url):
+        print(f"Warning: {line}", file=sys.stderr)
+    if why := check_marking(settings, batch.assignment, here):
+        print(f"Warning: {why}", file=sys.stderr)
+
+
 def _tried(chosen: argparse.Namespace) -> int:
     with ending_in_order():
         trials = dry_run(chosen.course, chosen.assignment, chosen.zip, chosen.jobs)
-    print(told(trials))
+    print(told(trials, in_sandbox(ExecuteOutside(parent=open_course(chosen.course)), chosen.assignment)))
     return int(any(trial.differences for trial in trials))
 
 

@@ -9,11 +9,11 @@ from course_lib._extras import needed
 from course_lib.files import replacing
 from course_lib.grading.marking import dates, incoming, lms, record, report
 from course_lib.grading.marking.alone import cores, gradebook_of, open_course
-from course_lib.grading.marking.cells import Release, release_of
 from course_lib.grading.marking.cluster import places
 from course_lib.grading.marking.feedback import PAGES, feedback
 from course_lib.grading.marking.gradings import Bar, Gradings
 from course_lib.grading.marking.overview import write_overview
+from course_lib.grading.marking.released import Release, release_of
 from course_lib.grading.marking.standing import names_of_cells, standing
 
 with needed("lab"):

@@ -1,117 +1,33 @@
-"""The student's answers, put into the notebook that was released: whatever became of the cells' metadata.
+"""The student's answers, put into the notebook that was released.
 
-A cell is known by its grade id or, where that is lost, by the functions that it defines, by its words, or by its place.
-Everything that nbgrader knows of a cell (points, checksum, type, who may edit it) then comes from the gradebook, as
-does the text of the tests. The student's other cells stay where they were, between the same neighbours; what was
-written into a cell that is not the student's becomes such a cell.
+All that nbgrader knows of a cell comes from the gradebook, as does the text of the tests. The student's other cells
+stay between the same neighbours; what was written into a cell that is not the student's becomes such a cell.
 """
 
 import ast
-import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from course_lib._extras import needed
-from course_lib.grading.marking.reading import NEW_CELL
-from course_lib.grading.marking.strays import is_prose, lines_of, own_cell, parsed, stray_code, stray_text
+from course_lib.grading.marking.changed import changes
+from course_lib.grading.marking.recognised import owners, released_text, same, squeezed
+from course_lib.grading.marking.released import Release, Released, defined, grade_id, listed
+from course_lib.grading.marking.strays import own_cell, parsed, stray_code, stray_text
 
 with needed("lab"):
     from nbformat import NotebookNode
     from nbformat.v4 import new_code_cell, new_notebook
-    from nbgrader.api import Gradebook
 
 ELSEWHERE = (
     "*(This cell is as it was released. A text of the student's own may stand elsewhere, or beside the notebook.)*"
 )
-ALIKE = 0.6  # of the lines of two cells together; cells of different parts of an assignment stay below
-DEFINED = re.compile(r"^(?:async )?(?:def|class) +(\w+)", re.MULTILINE)
-
-
-class Released(NamedTuple):
-    """One cell of the released notebook that nbgrader knows."""
-
-    name: str  # its grade id
-    cell_type: str
-    source: str  # what is graded: a test with its hidden part
-    checksum: str
-    locked: bool
-    answer: bool  # a student writes it
-    points: float | None = None  # None where it is not graded
-    task: bool = False
-    shown: str = ""  # what students got
-
-    @property
-    def defines(self) -> set[str]:
-        """The functions and classes at the top of the cell."""
-        return _defined(self.source) if self.cell_type == "code" else set()
-
-    def cell(self, source: str | None = None) -> NotebookNode:
-        """This cell as nbgrader would have released it, with another source if one is given."""
-        made = NEW_CELL[self.cell_type](self.source if source is None else source)
-        made.metadata["nbgrader"] = {
-            "schema_version": 3, "grade_id": self.name, "cell_type": self.cell_type, "checksum": self.checksum,
-            "grade": self.points is not None and not self.task, "solution": self.answer, "locked": self.locked,
-            "task": self.task,
-        }  # fmt: skip
-        if self.points is not None:
-            made.metadata["nbgrader"]["points"] = self.points
-        return made
-
-
-class Release(NamedTuple):
-    """A released notebook: the cells that nbgrader knows, in their order, and the texts of the others."""
-
-    cells: list[Released]
-    texts: list[str]
-
-    @property
-    def named(self) -> dict[str, Released]:
-        """All of them by name."""
-        return {cell.name: cell for cell in self.cells}
-
-    @property
-    def answers(self) -> dict[str, Released]:
-        """The cells that a student writes, by name."""
-        return {cell.name: cell for cell in self.cells if cell.answer}
-
-
-def release_of(gradebook: Gradebook, assignment: str, name: str, notebook: NotebookNode | None) -> Release:
-    """What the gradebook knows of a notebook; `notebook`, the released one, has the order and the other cells.
-
-    Raises
-    ------
-    nbgrader.api.MissingEntry : the notebook is not in the gradebook.
-    """
-    known = gradebook.find_notebook(name, assignment)
-    points = {cell.name: cell.max_score for cell in (*known.grade_cells, *known.task_cells)}
-    answers, tasks = ({c.name for c in cells} for cells in (known.solution_cells, known.task_cells))
-    cells = notebook.cells if notebook else []
-    shown = {grade_id(cell): cell.source for cell in cells}
-    found = {
-        c.name: Released(
-            c.name, c.cell_type, c.source, c.checksum, c.locked, c.name in answers, points.get(c.name),
-            c.name in tasks, shown.get(c.name, c.source),
-        )
-        for c in known.source_cells
-    }  # fmt: skip
-    order = [name for name in map(grade_id, cells) if name in found]
-    texts = [cell.source for cell in cells if grade_id(cell) not in found]
-    return Release([found[name] for name in [*order, *(name for name in found if name not in order)]], texts)
-
-
-def grade_id(cell: NotebookNode) -> str | None:
-    """The name nbgrader knows a cell by; None where the metadata has no such name."""
-    metadata = cell.metadata.get("nbgrader")
-    name = metadata.get("grade_id") if isinstance(metadata, dict) else None
-    return name.strip() if isinstance(name, str) and name.strip() else None
 
 
 def known_in(notebook: NotebookNode, release: Release) -> tuple[int, int]:
     """How many answers of the release this notebook holds that are not the stub, and how many of its cells in all."""
     cells, _ = _set_apart(notebook.cells, release)
-    owner = _owners(cells, release)
-    known, given = set(owner.values()), {owner[i] for i in owner if not _same(cells[i], release.named[owner[i]])}
-    inside = set().union(*(_defined(cell.source) for cell in cells))
+    owner = owners(cells, release)
+    known, given = set(owner.values()), {owner[i] for i in owner if not same(cells[i], release.named[owner[i]])}
+    inside = set().union(*(defined(cell.source) for cell in cells))
     merged = {name for name, cell in release.answers.items() if cell.defines and cell.defines <= inside} - known
     return len(given & {*release.answers}) + len(merged), len(known | merged)
 
@@ -128,7 +44,8 @@ def rebuilt(notebook: NotebookNode, release: Release, beside: Sequence[str] = ()
     `notebook` is one that `read_notebook` returned, `beside` names the files in which a written answer may stand.
     """
     cells, notes = _set_apart(notebook.cells, release)
-    owner = _owners(cells, release)
+    notes += changes(notebook.cells, release)
+    owner = owners(cells, release)
     _drop_copies(cells, owner, release)
     holders = {cell.name: [i for i in owner if owner[i] == cell.name] for cell in release.cells}
 
@@ -137,15 +54,15 @@ def rebuilt(notebook: NotebookNode, release: Release, beside: Sequence[str] = ()
             notes.append(f"the answer of {name} stood in the cell of {grade_id(cells[i])}")
     lost = [name for name, places in holders.items() if any(grade_id(cells[i]) not in release.named for i in places)]
     if lost:
-        notes.append(f"the metadata of {_listed(lost)} were lost and restored")
+        notes.append(f"the metadata of {listed(lost)} were lost and restored")
     ends = {name: places[-1] for name, places in holders.items() if places}
     if list(ends.values()) != sorted(ends.values()):
         notes.append("the cells were in another order")
 
     others = _following(cells, owner, ends)
-    texts = {_squeezed(text) for text in release.texts}
+    texts = {squeezed(text) for text in release.texts}
     inside = any(
-        each.cell_type != "code" and _squeezed(each.source) not in texts for part in others.values() for each in part
+        each.cell_type != "code" and squeezed(each.source) not in texts for part in others.values() for each in part
     )
     elsewhere = [*["the student wrote texts elsewhere"][:inside], *(f"{file!r} lies beside it" for file in beside[:3])]
     made = others.pop(None, [])
@@ -163,7 +80,7 @@ def rebuilt(notebook: NotebookNode, release: Release, beside: Sequence[str] = ()
         made += others.pop(cell.name, [])
     missing = [cell.name for cell in release.cells if not cell.answer and not holders[cell.name]]
     if missing:
-        notes.append(f"{_listed(missing)} missing and put back")
+        notes.append(f"{listed(missing)} missing and put back")
     for number, cell in enumerate(made):
         cell["id"] = f"cell-{number}"
     return new_notebook(cells=made), notes
@@ -187,7 +104,7 @@ def imported(sources: Iterable[str]) -> set[str]:
 
 def _set_apart(cells: list[NotebookNode], release: Release) -> tuple[list[NotebookNode], list[str]]:
     """Copies of the cells, in which what the student wrote into a cell of the course's stands in a cell of its own."""
-    owner, made, changed = _owners(cells, release), [], []
+    owner, made, changed = owners(cells, release), [], []
     for i, cell in enumerate(cells):
         made.append(NotebookNode(cell, metadata=NotebookNode(cell.metadata)))
         known = release.named.get(owner.get(i))
@@ -195,8 +112,8 @@ def _set_apart(cells: list[NotebookNode], release: Release) -> tuple[list[Notebo
             if grade_id(cell) == known.name:
                 continue
             known = None
-        text = known.shown if known else _released_text(cell, release)
-        if text is None or _squeezed(text) == _squeezed(cell.source):
+        text = known.shown if known else released_text(cell, release)
+        if text is None or squeezed(text) == squeezed(cell.source):
             continue
         graded = bool(known and known.points is not None)
         is_code = cell.cell_type == "code"
@@ -207,92 +124,8 @@ def _set_apart(cells: list[NotebookNode], release: Release) -> tuple[list[Notebo
             # A test needs the code that is written into it; what is written into any other cell may need that cell.
             made.insert(len(made) - (graded and new.cell_type == "code"), new)
             changed.append(known.name if known else "a text of the assignment")
-    notes = [f"what was written into {_listed(changed)} has a cell of its own"] if changed else []
+    notes = [f"what was written into {listed(changed)} has a cell of its own"] if changed else []
     return made, notes
-
-
-def _released_text(cell: NotebookNode, release: Release) -> str | None:
-    """The text of the assignment that somebody wrote into."""
-    if cell.cell_type != "markdown":
-        return None
-    own = lines_of(cell.source)
-    whole = [text for text in release.texts if lines_of(text) and lines_of(text) <= own]
-    return max(whole, key=len, default=None)
-
-
-def _owners(cells: list[NotebookNode], release: Release) -> dict[int, str]:
-    """The place of every recognised cell -> the name of the released cell that it is."""
-    owner = {i: grade_id(cell) for i, cell in enumerate(cells) if grade_id(cell) in release.named}
-    for place in _misplaced(cells, owner, release):
-        del owner[place]
-    for look in (_by_definition, _by_words):
-        for cell in release.cells:
-            held = [cells[i] for i in owner if owner[i] == cell.name]
-            if not held or (cell.defines and cell.answer and all(_same(each, cell) for each in held)):
-                free = [i for i in range(len(cells)) if i not in owner and cells[i].source.strip()]
-                place = look(cell, cells, free)
-                if place is not None:
-                    owner[place] = cell.name
-    for number, cell in enumerate(release.cells):
-        if cell.answer and cell.cell_type == "markdown":
-            for place in _by_place(number, cells, owner, release):
-                owner[place] = cell.name
-    return dict(sorted(owner.items()))
-
-
-def _misplaced(cells: list[NotebookNode], owner: dict[int, str], release: Release) -> list[int]:
-    """Cells that define nothing of their own answer, but all of another one's, which its own cell does not have."""
-    held = {name: [cells[i] for i in owner if owner[i] == name] for name in release.answers}
-    wanted = {
-        name: cell.defines
-        for name, cell in release.answers.items()
-        if cell.defines and not any(cell.defines <= _defined(c.source) and not _same(c, cell) for c in held[name])
-    }
-    return [
-        i
-        for i, name in owner.items()
-        if name in release.answers
-        and (own := release.answers[name].defines)
-        and not own & (found := _defined(cells[i].source))
-        and any(defines <= found for other, defines in wanted.items() if other != name)
-    ]
-
-
-def _by_definition(cell: Released, cells, free: list[int]) -> int | None:
-    found = [i for i in free if cell.answer and cell.defines and cell.defines <= _defined(cells[i].source)]
-    return found[-1] if found else None  # of several versions the last is the one that counts in Python, too
-
-
-def _by_words(cell: Released, cells, free: list[int]) -> int | None:
-    best, place = ALIKE, None
-    lines = lines_of(cell.shown)
-    for i in [] if cell.answer and cell.defines else free:
-        own = lines_of(cells[i].source)
-        alike = len(lines & own) / len(lines | own) if own else 0.0
-        if alike > best:
-            best, place = alike, i
-    return place
-
-
-def _by_place(number: int, cells, owner: dict[int, str], release: Release) -> list[int]:
-    """A written answer shares no word with its stub: it is the text between the neighbours that are known.
-
-    Where the stub stands as it was released, the answer may have been written above or below it.
-    """
-    cell = release.cells[number]
-    if any(owner[i] == cell.name and not _same(cells[i], cell) for i in owner):
-        return []
-    before, after = ({other.name for other in part} for part in (release.cells[:number], release.cells[number + 1 :]))
-    first = 1 + max((i for i in owner if owner[i] in before), default=-1)
-    end = min((i for i in owner if owner[i] in after and i >= first), default=len(cells))
-    texts = {"", *map(_squeezed, release.texts)}
-    return [
-        i
-        for i in range(first, end)
-        if i not in owner
-        and _squeezed(cells[i].source) not in texts
-        and (cells[i].cell_type != "code" or is_prose(cells[i].source))
-    ]
 
 
 def _drop_copies(cells, owner: dict[int, str], release: Release) -> None:
@@ -300,7 +133,7 @@ def _drop_copies(cells, owner: dict[int, str], release: Release) -> None:
     for name in release.answers:
         places = [i for i in owner if owner[i] == name]
         texts = [[line.rstrip() for line in cells[i].source.splitlines() if line.strip()] for i in places]
-        stubs = [_same(cells[i], release.named[name]) for i in places]
+        stubs = [same(cells[i], release.named[name]) for i in places]
         for n, i in enumerate(places):
             if (stubs[n] and not all(stubs)) or texts[n] in texts[n + 1 :]:
                 del owner[i]
@@ -332,7 +165,7 @@ def _answer(cell: Released, own: list[NotebookNode], cells, notes: list[str]) ->
         if cell.cell_type == "markdown" and pictures:
             made.attachments = pictures
         return [made]
-    if cell.defines and any(cell.defines <= _defined(other.source) for other in cells):
+    if cell.defines and any(cell.defines <= defined(other.source) for other in cells):
         notes.append(f"{cell.name} was handed in inside another cell")
         return [cell.cell("# Handed in inside another cell.")]
     notes.append(f"{cell.name} was missing; its empty stub was put back")
@@ -351,21 +184,5 @@ def _stands_alone(source: str) -> bool:
     return parsed(source) is not None and not source.lstrip("\n")[:1].isspace()
 
 
-def _defined(source: str) -> set[str]:
-    return set(DEFINED.findall(source))
-
-
-def _same(cell: NotebookNode, released: Released) -> bool:
-    return _squeezed(cell.source) == _squeezed(released.source)
-
-
 def _unwritten(cell: NotebookNode, released: Released) -> bool:
-    return not cell.get("attachments") and (_same(cell, released) or not cell.source.strip())
-
-
-def _squeezed(source: str) -> str:
-    return "".join(source.split())
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names) if len(names) < 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return not cell.get("attachments") and (same(cell, released) or not cell.source.strip())

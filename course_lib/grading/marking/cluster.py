@@ -48,7 +48,8 @@ from course_lib.grading.marking.alone import (
 )
 from course_lib.grading.marking.answers import Asked, answer, archive_of, checked, short
 from course_lib.grading.marking.normalise import handed_in_at
-from course_lib.grading.outside.execute import REQUIRED, ExecuteOutside
+from course_lib.grading.outside.configured import REQUIRED
+from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.outside.seeds import SECRET, secret_of
 from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
 from course_lib.grading.score import SEED

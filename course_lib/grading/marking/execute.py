@@ -16,22 +16,26 @@ with needed("lab"):
     from traitlets import Integer
 
 STOPPED = "NotebookStopped"  # the name of the error in every cell that did not run
+LEFT_OUT = "\n(Too much was printed. What came after this is not kept.)\n"
+SHORTEST = 1_000  # letters of an error that are kept in any case
 
 
 class ExecuteToTheEnd(Execute):
     """Run a notebook; whatever happens to its kernel, the cells that ran keep their outputs, and so their points.
 
     nbgrader 0.9 drops a submission whose kernel dies or no longer answers, takes any text on standard error for a
-    failure, gives every cell its own limit and the notebook none, and keeps all that is printed.
+    failure, gives every cell its own limit and the notebook none, and keeps all that is printed and raised.
     """
 
     notebook_limit = Integer(300, help="Seconds for the whole notebook.").tag(config=True)
     most_output = Integer(1_000_000, help="Letters that are kept of what a cell prints.").tag(config=True)
+    most_in_all = Integer(10_000_000, help="Letters that are kept of what a notebook's cells show.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
         """Run all cells, as far as time and kernel go."""
         self._end = time.monotonic() + self.notebook_limit
-        self._stopped, self._printed = "", 0
+        self._stopped, self._kept = "", 0
+        self._begin()
         nb, resources = super().preprocess(nb, resources, km)
         for cell in nb.cells:
             if cell.get("outputs"):
@@ -42,7 +46,7 @@ class ExecuteToTheEnd(Execute):
         """Run one cell, or say in its output why it did not run."""
         if cell.cell_type != "code" or not cell.source.strip():
             return cell, resources
-        self._printed = 0
+        self._begin()
         if not self._stopped and time.monotonic() > self._end:
             self._stop(f"the notebook's {self.notebook_limit} seconds were over")
         if self._stopped:
@@ -59,17 +63,23 @@ class ExecuteToTheEnd(Execute):
         for output in cell.outputs:  # a warning, or a thread of an earlier part, is no failure: an error has a type
             if output.output_type == "stream":
                 output.name = "stdout"
+            elif output.output_type == "error":
+                shorten(output, max(SHORTEST, self.most_output - self._printed))
         cell.outputs = joined(cell.outputs)
+        self._kept += len(str(cell.outputs))
         return cell, resources
 
     def output(self, outs, msg: dict, display_id, cell_index: int):
         """Keep an output, until too much is printed."""
         if msg["msg_type"] == "stream":
-            room = self.most_output - self._printed
-            self._printed += len(msg["content"]["text"])
-            if room <= 0:
-                return None
-            msg["content"]["text"] = msg["content"]["text"][:room]
+            text = msg["content"]["text"]
+            room = max(0, self.most_output - len(LEFT_OUT) - self._printed)
+            self._printed += len(text)
+            if len(text) > room:
+                if self._told:
+                    return None
+                self._told = True
+                msg["content"]["text"] = text[:room] + LEFT_OUT
         return super().output(outs, msg, display_id, cell_index)
 
     def starved(self) -> float:
@@ -81,6 +91,10 @@ class ExecuteToTheEnd(Execute):
     def _get_timeout(self, cell: NotebookNode | None) -> int | None:
         left = max(1, math.ceil(self._end - time.monotonic()))
         return min(super()._get_timeout(cell) or left, left)
+
+    def _begin(self) -> None:
+        """A cell has its own room for what it prints, or what the cells before it left of the notebook's."""
+        self._printed, self._told = max(0, self.most_output + self._kept - self.most_in_all), False
 
     def _stop(self, why: str) -> None:
         self._stopped = f"Stopped: {why}. What was earned before that stays."
@@ -102,6 +116,13 @@ def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
         else:
             found.append(output)
     return found
+
+
+def shorten(error: NotebookNode, most: int) -> None:
+    """Cut what an error says where it has more letters than `most`: its text may be of any size."""
+    trace = "\n".join(map(str, error.traceback))
+    if len(error.ename) + len(error.evalue) + len(trace) > most:
+        error.ename, error.evalue, error.traceback = error.ename[:100], error.evalue[: most // 2], [trace[: most // 2]]
 
 
 def writable(outputs: list[NotebookNode]) -> list[NotebookNode]:

@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from course_lib._extras import needed
 from course_lib.grading.marking.alone import GRADING, Apart, open_course, reason, wait_for_one
+from course_lib.grading.marking.harmless import Harmless
 from course_lib.grading.marking.markdown import Renderer, headings, shown_latex
 
 with needed("lab"):
@@ -142,6 +143,11 @@ class FeedbackExporter(HTMLExporter):
         """nbconvert's filters, and those of our template."""
         yield from super().default_filters()
         yield from {"markdown2html": self.markdown2html, "parts": parts, "formula": shown_latex}.items()
+
+    def register_preprocessor(self, preprocessor, enabled=False):
+        """Register one, but none that keeps a page by our template harmless: it runs nothing, and may have links."""
+        if not (isinstance(preprocessor, Harmless) and self.template_name == TEMPLATE):
+            return super().register_preprocessor(preprocessor, enabled)
 
     @pass_context
     def markdown2html(self, context, source):

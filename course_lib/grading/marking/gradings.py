@@ -28,13 +28,14 @@ from course_lib.grading.marking.alone import (
     wait_for_one,
     workplace,
 )
-from course_lib.grading.marking.cells import Release
 from course_lib.grading.marking.cluster import grade_elsewhere, sending_limit
 from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
+from course_lib.grading.marking.released import Release
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
-from course_lib.grading.outside.execute import ExecuteOutside, prepare_sandbox, prepare_tests
+from course_lib.grading.outside.execute import ExecuteOutside
+from course_lib.grading.outside.prepared import prepare_sandbox, prepare_tests
 from course_lib.grading.sandbox.warm import end_parents
 
 with needed("lab"):

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from course_lib.grading.marking.files import BROKEN, LARGEST, SECRET, SILENT, safe_name
 from course_lib.grading.marking.lms import student_of
 from course_lib.grading.marking.moments import moment
+from course_lib.grading.marking.record import BY_ANOTHER
 
 # Moodle makes blanks of the underscores in a name: what has some is a file that a student called like one of Moodle's.
 MOODLE = re.compile(
@@ -90,7 +91,7 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
     older work unless it is told `--update`. Where a time cannot be read, or has not come yet, the folder's counts here.
     A course without an exchange has no such folder; that is said as well.
     """
-    newest: dict[str, tuple[datetime, Path]] = {}
+    newest: dict[str, tuple[datetime, str, Path]] = {}
     tomorrow = datetime.now(UTC).replace(tzinfo=None) + timedelta(days=1)
     problems: list[str] = []
     strangers: dict[str, list[str]] = {}
@@ -109,8 +110,9 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
         if safe_name(student) != student:
             problems.append(f"{_shown(folder.name)} in the exchange: no student can have this name")
             continue
-        owner = _owner(folder)
+        owner, origin = _owner(folder), "exchange"
         if owner not in (student, None):
+            origin = f"{BY_ANOTHER}{owner}"
             strangers.setdefault(owner, []).append(student)
         # A secret follows the time, whose zone may be written +08; the file has the time alone.
         time = _stamp(folder) or moment(rest.rpartition("+")[0]) or moment(rest)
@@ -118,10 +120,10 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
             time = datetime.fromtimestamp(folder.stat().st_mtime, UTC).replace(tzinfo=None)
             problems.append(f"{_shown(folder.name)} in the exchange: its time cannot be right; the folder's was taken")
         if student not in newest or time > newest[student][0]:
-            newest[student] = (time, folder)
+            newest[student] = (time, origin, folder)
     problems += [_strange(owner, students) for owner, students in strangers.items()]
-    found = {student: (_in_place(folder, problems), time) for student, (time, folder) in newest.items()}
-    return (_arrived(student, "exchange", files, time) for student, (files, time) in found.items()), problems
+    found = {student: (_in_place(folder, problems), *how) for student, (*how, folder) in newest.items()}
+    return (_arrived(name, origin, files, time) for name, (files, time, origin) in found.items()), problems
 
 
 def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitted: str | Path = "submitted") -> str:

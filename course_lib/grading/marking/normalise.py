@@ -8,10 +8,11 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from course_lib._extras import needed
-from course_lib.grading.marking.cells import Release, belongs, imported, known_in, rebuilt, unwritten
+from course_lib.grading.marking.cells import belongs, imported, known_in, rebuilt, unwritten
 from course_lib.grading.marking.files import DATA, SECRET, WRITTEN, Found, handed_in, plain_stem
 from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.reading import Unreadable, read_notebook
+from course_lib.grading.marking.released import Release
 
 with needed("lab"):
     import nbformat

@@ -6,6 +6,15 @@ from pathlib import Path
 
 from course_lib.files import replacing
 
+# How the notes begin that tell of a change in what only the course writes. It may be an accident, and changes no mark.
+TEST, READ_ONLY, POINTS, UNLOCKED, KIND = CHANGES = (
+    "a test was changed, and is the released one again",
+    "a read-only cell was changed, and is the released one again",
+    "the points of a cell were changed, and the released ones count",
+    "a read-only cell was unlocked, and is read-only again",
+    "what a cell is for was changed, and is as it was released",
+)
+BY_ANOTHER = "exchange, written by "  # the origin of work that lay in another account's folder, with that account
 GRADED, WAITING, ATTENTION, NOTHING = "graded", "waiting for a hand mark", "needs attention", "not handed in"
 
 
@@ -38,11 +47,22 @@ class Entry:
         return bool(self.unlaid or (self.trouble and self.settled != self.seen))
 
     @property
+    def by_another(self) -> str:
+        """A sentence where another account handed in; "" where none did."""
+        return f"it came from the {self.origin}: ask whose work it is" if self.origin.startswith(BY_ANOTHER) else ""
+
+    @property
+    def changed(self) -> list[str]:
+        """What tells of a change in what only the course writes, or of another account."""
+        changes = [note for note in self.notes if note.startswith(CHANGES)]
+        return [self.by_another, *changes] if self.by_another else changes
+
+    @property
     def why(self) -> str:
         """One line for the table."""
         late = [self.origin if self.origin.endswith("LATE") else "", self.late]
         trouble = f"settled by hand: {self.trouble}" if self.trouble and self.settled == self.seen else self.trouble
-        parts = [self.unlaid, trouble, self.replaces, *late, *self.notes]
+        parts = [self.unlaid, trouble, self.replaces, *late, self.by_another, *self.notes]
         return ". ".join(part.rstrip(".") for part in parts if part)
 
 

@@ -63,17 +63,18 @@ def write_table(rows: Iterable[dict], path: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows([_cell(row[column]) for column in COLUMNS] for row in rows)
+    writer.writerows([for_spreadsheet(row[column]) for column in COLUMNS] for row in rows)
     with replacing(path.parent) as scratch:
         (scratch / path.name).write_text(text.getvalue(), encoding="utf-8")
 
 
 def summary(rows: list[dict], problems: Iterable[str], graded: int, root: Path, feedback: Path) -> str:
     """How many stand where, everybody who needs somebody, and what to do."""
+    place = root.name if root.name == "assignments" else root
     lines = [f"{graded} graded now. {rows[0]['assignment'] if rows else 'Nobody'}: {_counts(rows)}."]
     for title, name, advice in [
         ("Needs attention", ATTENTION, "Their scores are blank, or not whole. Mend or ask again, then run this again."),
-        ("Waiting for a hand mark", WAITING, "In assignments: jupyter lab, Nbgrader, Formgrader; then run this again."),
+        ("Waiting for a hand mark", WAITING, f"In {place}: jupyter lab, Nbgrader, Formgrader; then run this again."),
     ]:
         found = [row for row in rows if row["status"].endswith(name)]
         if found:
@@ -121,6 +122,6 @@ def _printable(text: str) -> str:
     return text if len(text) < 300 else text[:297] + "..."
 
 
-def _cell(value):
+def for_spreadsheet(value):
     """A text that a table program would take for a formula gets an apostrophe."""
     return f"'{value}" if isinstance(value, str) and value.lstrip()[:1] in FORMULA else value

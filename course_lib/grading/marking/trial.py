@@ -1,9 +1,11 @@
 """A dry run: what was handed in is graded in a copy of the course, and compared with the marks that the gradebook has.
 
-Nothing of the course is written to, its gradebook neither. Marks given by hand are what they are: of a question that a
-person changed, the person's mark is compared; of one that only a person marks, nothing.
+Nothing of the course is written to, its gradebook neither; students' code is kept from it by the sandbox alone. Marks
+given by hand are what they are: of a question that a person changed, the person's mark is compared; of one that only a
+person marks, nothing.
 """
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -14,6 +16,8 @@ from course_lib._extras import needed
 from course_lib.grading.marking.alone import gradebook_of, open_course
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.standing import copy_gradebook, standing
+from course_lib.grading.outside.configured import check_marking, slips
+from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.outside.seeds import SECRET
 
 with needed("lab"):
@@ -23,6 +27,11 @@ with needed("lab"):
 COPIED = ("nbgrader_config.py", "roster.csv", "dates.csv", SECRET)
 STEPS = ("source", "release", "submitted", "autograded", "feedback")  # whose folders a course may call otherwise
 WHY = 300  # letters of a reason
+NO_SANDBOX = (
+    "The dry run itself changed nothing, but students' code ran outside the sandbox, and could write wherever you may."
+)
+ARROW = re.compile(r"^-+> *\d+ +(.+)$", re.MULTILINE)  # where IPython's traceback points
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 class Difference(NamedTuple):
@@ -51,11 +60,22 @@ def dry_run(
 
     Raises
     ------
-    ValueError : the gradebook cannot be copied, or what `Batch` raises.
+    ValueError : there is no course, it does not say how the assignment is marked, the sandbox that this needs is
+        missing, the gradebook cannot be copied, or what `Batch` raises.
     """
     root = root.resolve()
+    if not root.is_dir():
+        raise ValueError(f"{root} is no folder of a course")
+    course = open_course(root)
     with tempfile.TemporaryDirectory(prefix="dry-run-") as folder:
         copy = Path(folder, "course")
+        copy.mkdir()
+        copy_gradebook(course.coursedir.db_url, copy / "gradebook.db")
+        settings, source = ExecuteOutside(parent=course), root / course.coursedir.source_directory
+        for line in slips(settings, source, f"sqlite:///{copy}/gradebook.db"):
+            say(f"Warning: {line}")
+        if why := check_marking(settings, assignment):
+            say(f"Warning: {why}")
         _copy(root, copy, assignment, submitted=archive is None)
         with gradebook_of(open_course(copy)) as gradebook:
             before = {student.id: standing(gradebook, assignment, student.id) for student in gradebook.students}
@@ -69,12 +89,17 @@ def dry_run(
             for student in sorted({*batch.entries, *(name for name, stood in before.items() if stood)}):
                 after = standing(gradebook, assignment, student)
                 entry = batch.entries.get(student)
-                made.append(_trial(copy, assignment, student, before.get(student, {}), after, entry, asked))
+                then = root / course.coursedir.autograded_directory / student / assignment
+                now = copy / "autograded" / student / assignment
+                made.append(_trial(student, before.get(student, {}), after, entry, asked, (now, then)))
             return made
 
 
-def told(trials: list[Trial]) -> str:
-    """Every difference with its reason, and how many there are."""
+def told(trials: list[Trial], in_sandbox: bool = True) -> str:
+    """Every difference with its reason, and how many there are.
+
+    in_sandbox : whether students' code was kept from the course; otherwise nobody can say what it did there
+    """
     lines = []
     for trial in trials:
         if trial.differences or trial.said:
@@ -86,14 +111,14 @@ def told(trials: list[Trial]) -> str:
                 lines.append(f"  {each.question}: {marks}. {each.why}".rstrip())
     differ = sum(bool(trial.differences) for trial in trials)
     same = f"{len(trials)} students: {len(trials) - differ} as recorded"
-    return "\n".join([*lines, f"{same}, {differ} with another mark. Nothing was changed."])
+    changed = "Nothing was changed." if in_sandbox else NO_SANDBOX
+    return "\n".join([*lines, f"{same}, {differ} with another mark. {changed}"])
 
 
 def _copy(root: Path, copy: Path, assignment: str, submitted: bool) -> None:
-    """What grading reads of a course, and no more. Links stay links: nothing that they lead to is written."""
-    coursedir = open_course(root).coursedir
-    copy.mkdir(parents=True)
-    copy_gradebook(coursedir.db_url, copy / "gradebook.db")
+    """What grading reads of a course beside its gradebook. Links stay links: nothing that they lead to is written."""
+    course = open_course(root)
+    coursedir, hidden = course.coursedir, [*ExecuteOutside(parent=course).also_hidden, str(root)]
     for name in COPIED:
         if (root / name).is_file():
             shutil.copy(root / name, copy / name)
@@ -111,7 +136,7 @@ def _copy(root: Path, copy: Path, assignment: str, submitted: bool) -> None:
             f"c.CourseDirectory.root = {str(copy)!r}\n"
             f"c.CourseDirectory.db_url = {f'sqlite:///{copy}/gradebook.db'!r}\n"
             + "".join(f"c.CourseDirectory.{step}_directory = {step!r}\n" for step in STEPS)
-            + f"c.ExecuteOutside.also_hidden = [{str(root)!r}]\n"
+            + f"c.ExecuteOutside.also_hidden = {hidden!r}\n"
         )
 
 
@@ -130,16 +155,26 @@ def _asked(gradebook: Gradebook, assignment: str) -> list[tuple[str, str]]:
     return found
 
 
-def _trial(copy: Path, assignment: str, student: str, before: dict, after: dict, entry, asked: list) -> Trial:
+def _trial(student: str, before: dict, after: dict, entry, asked: list, executed: tuple[Path, Path]) -> Trial:
+    """executed : the folders of the work as it was executed now, and as it was when the marks were recorded"""
     if entry is None:
         return Trial(student, [], "It has recorded marks, and no work in submitted/")
     if not entry.marked:
-        return Trial(student, _differences({}, before, {}, asked), entry.why)
+        return Trial(student, _differences({}, before, asked), entry.why)
     said = ". ".join(filter(None, ["" if before else "Nothing is recorded", entry.why]))
-    return Trial(student, _differences(after, before, _reports(copy, assignment, student), asked), said)
+    found = _differences(after, before, asked)
+    now, then = map(_reports, executed) if found else ({}, {})
+    return Trial(student, [each._replace(why=each.why + _why(each, now, then)) for each in found], said)
 
 
-def _differences(after: dict, before: dict, why: dict[str, str], asked: list) -> list[Difference]:
+def _why(each: Difference, now: dict[str, str], then: dict[str, str]) -> str:
+    """What the work said of the question where it has the lower mark of the two."""
+    if (each.now or 0) < (each.recorded or 0):
+        return now.get(each.question, "")
+    return f"Then it said: {then[each.question]}" if then.get(each.question) else now.get(each.question, "")
+
+
+def _differences(after: dict, before: dict, asked: list) -> list[Difference]:
     found = []
     for notebook, question in asked:
         now, was = (
@@ -148,7 +183,7 @@ def _differences(after: dict, before: dict, why: dict[str, str], asked: list) ->
         mark, recorded = now.get("auto_score"), _recorded(was)
         if mark != recorded:
             hand = "" if was.get("manual_score") is None else "The recorded mark was given by hand. "
-            found.append(Difference(question, mark, recorded, hand + why.get(question, "")))
+            found.append(Difference(question, mark, recorded, hand))
     return found
 
 
@@ -156,16 +191,32 @@ def _recorded(grade: dict) -> float | None:
     return grade.get("auto_score") if grade.get("manual_score") is None else grade["manual_score"]
 
 
-def _reports(copy: Path, assignment: str, student: str) -> dict[str, str]:
-    """What the executed notebook says of each question that did not earn everything."""
+def _reports(folder: Path) -> dict[str, str]:
+    """What the executed notebooks say of each question that did not earn everything."""
     found = {}
-    for path in sorted((copy / "autograded" / student / assignment).glob("*.ipynb")):
-        for cell in nbformat.read(path, as_version=4).cells:
-            texts = [output.get("text", "") or output.get("evalue", "") for output in cell.get("outputs", [])]
+    for path in sorted(folder.glob("*.ipynb")):
+        try:
+            cells = nbformat.read(path, as_version=4).cells
+        except (OSError, ValueError):  # of a notebook that somebody else wrote, and no mark hangs on it
+            continue
+        for cell in cells:
+            texts = [_text(output) for output in cell.get("outputs", [])]
             lines = [line.strip() for text in texts for line in text.splitlines()[1:] or [text] if _lost(line)]
             if question := cell.metadata.get("nbgrader", {}).get("grade_id"):
                 found[question] = "; ".join(filter(None, lines))[:WHY]
     return found
+
+
+def _text(output: nbformat.NotebookNode) -> str:
+    """What an output says; of an error all in one line, and of one without words the line that raised it."""
+    if output.output_type == "error" and output.evalue:
+        return "; ".join(filter(None, map(str.strip, output.evalue.splitlines())))
+    if output.output_type == "error":
+        pointed = ARROW.search(COLOUR.sub("", "\n".join(output.traceback)))
+        return ": ".join([output.ename, *([pointed[1]] if pointed else [])])
+    if output.get("name") == "stderr":  # as nbgrader's own Execute leaves it
+        return f"text on standard error, {output.text.strip().partition(chr(10))[0]}"
+    return output.get("text", "")
 
 
 def _lost(line: str) -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ LOCK = ".marking.lock"
 def only_run(root: Path) -> Iterator[None]:
     """A block in which no other run works on the course in the folder `root`: it would take this one for interrupted.
 
-    Where the file system has no locks, or lets us write nothing, the block is entered as it is.
+    Where the file system has no locks, or lets us write nothing, that is said, and the block entered as it is.
 
     Raises
     ------
@@ -27,8 +28,12 @@ def only_run(root: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except filelock.Timeout:
         raise ValueError(f"Another run is grading in {root.resolve()}: wait for its end.") from None
-    except (OSError, NotImplementedError):
-        pass
+    except (OSError, NotImplementedError) as error:
+        print(
+            f"Warning: {root.resolve() / LOCK} cannot be locked ({getattr(error, 'strerror', None) or error}): nothing "
+            "keeps a second run out. See to it that no other one grades in this course until this one has ended.",
+            file=sys.stderr,
+        )
     try:
         yield
     finally:

@@ -8,6 +8,8 @@ At the instructor's, in this package:
 
 - `execute`: nbgrader's Execute. It keeps score and report as the outputs of the cell, where nbgrader's own
   preprocessors find them
+- `configured`: what a course's settings say, and whether it can be done
+- `prepared`: what is done once for all works of an assignment
 - `tests`: runs a cell of hidden tests, as the gradebook has it
 - `examinee`: what a stand-in calls; it returns a value. `channel` is the way to the kernel and back, and `said` reads
   what is said beside a value

@@ -1,26 +1,19 @@
 """nbgrader's Execute, where hidden tests run in this process and student's code in a kernel in a sandbox."""
 
-import asyncio
-import contextlib
 import copy
-import functools
-import importlib
 import os
 import time
-import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from course_lib._extras import needed
-from course_lib.grading.contain import _descriptor_silenced
-from course_lib.grading.frameworks import OWNERS
 from course_lib.grading.marking.execute import ExecuteToTheEnd
 from course_lib.grading.outside.channel import LimitedManager
+from course_lib.grading.outside.configured import OFF, REQUIRED, check_named, check_sandbox, slips, warn_once
 from course_lib.grading.outside.examinee import Examinee
+from course_lib.grading.outside.prepared import hidden_tests
 from course_lib.grading.outside.seeds import secret_of, seed_for
-from course_lib.grading.outside.tests import HiddenTests, compiled, names_asked_for
-from course_lib.grading.sandbox.provisioner import SandboxProvisioner, sandboxed
-from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
+from course_lib.grading.outside.tests import HiddenTests, names_asked_for
+from course_lib.grading.sandbox.provisioner import sandboxed
 from course_lib.grading.score import SEED
 
 with needed("lab"):
@@ -28,13 +21,19 @@ with needed("lab"):
     from jupyter_core.utils import run_sync
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from nbformat import NotebookNode
-    from nbgrader.api import Gradebook, Notebook
+    from nbgrader.apps import AutogradeApp
     from nbgrader.converters.base import NbGraderException
     from traitlets import Dict, Enum, List, TraitError, Unicode, validate
 
-REQUIRED, OFF = "required", "off"
 ANSWERS = "course_lib.grading.answering"  # which every kernel imports
 LIMITS = {"memory": 2 * 2**30, "processes": 64, "scratch": 128 * 2**20}  # settings of SandboxProvisioner
+
+
+class EndOfRun(SystemExit, KeyboardInterrupt):
+    """`nbgrader autograde` takes back what it began, as at Ctrl-C, and ends with this status.
+
+    At any other error it would go on with the next student.
+    """
 
 
 class SandboxedSpecs(KernelSpecManager):
@@ -50,14 +49,19 @@ class SandboxedSpecs(KernelSpecManager):
 class ExecuteOutside(ExecuteToTheEnd):
     """Run the notebook in a kernel, and its cells of hidden tests here, with what the kernel hands back.
 
-    Use it in nbgrader_config.py in the place of Execute, in `Autograde.autograde_preprocessors`. An assignment that is
-    not named in `assignments` runs as in ExecuteToTheEnd, with its tests in the student's process.
+    Use it in nbgrader_config.py in the place of Execute, in `Autograde.autograde_preprocessors`. An assignment that
+    `as_nbgrader` names runs as in ExecuteToTheEnd, with its tests in the student's process; one that is named neither
+    there nor in `assignments` is not graded.
     """
 
     assignments = Dict(
         key_trait=Unicode(), value_trait=List(Unicode()),
         help="Assignments to be marked from outside: name -> the packages that their notebooks may import.",
     ).tag(config=True)  # fmt: skip
+    as_nbgrader = List(
+        Unicode(),
+        help="Assignments graded as nbgrader does it: tests in the student's process, students' code with your rights.",
+    ).tag(config=True)
     sandbox = Enum([REQUIRED, OFF], REQUIRED, help="Whether these run in a sandbox, or with your rights.").tag(
         config=True
     )
@@ -85,12 +89,20 @@ class ExecuteOutside(ExecuteToTheEnd):
         self._sources: dict[str, str] = {}
         self._to_come: dict[str, frozenset[str]] = {}
         self._passed_over: set[int] = set()
-        if self._packages is not None:
-            self._root = self.parent.parent.coursedir.root  # preprocessor -> exporter -> converter
-            try:
-                check_sandbox(self, self._assignment)
-            except SandboxMissing as error:  # nbgrader ends its run at an error of this type, not the submission alone
+        converter = self.parent.parent  # preprocessor -> exporter -> converter
+        coursedir = converter.coursedir
+        for line in slips(self, Path(coursedir.root, coursedir.source_directory), about["db_url"]):
+            warn_once(self.log, line)
+        try:
+            check_named(self, self._assignment)
+            check_sandbox(self, self._assignment)
+        except ValueError as error:
+            if not isinstance(converter.parent, AutogradeApp):  # asked for one student alone
                 raise NbGraderException(str(error)) from None
+            self.log.error(str(error))
+            raise EndOfRun(1) from None
+        if self._packages is not None:
+            self._root = coursedir.root
             self._sources = hidden_tests(about)
             self._to_come = {name: names_asked_for(source) for name, source in self._sources.items()}
             code = [cell for cell in nb.cells if cell.cell_type == "code"]
@@ -205,95 +217,6 @@ class ExecuteOutside(ExecuteToTheEnd):
     def _stop(self, why: str) -> None:
         ended = getattr(self.km.provisioner, "ended", "")
         super()._stop(f"{why}: {ended}" if ended else why)
-
-
-def hidden_tests(about: dict) -> dict[str, str]:
-    """The cells of hidden tests of a notebook, as the gradebook has them: by name, those that carry points.
-
-    about : the `nbgrader` part of a preprocessor's resources
-    """
-    with Gradebook(about["db_url"]) as gradebook:
-        return _hidden_tests(gradebook.find_notebook(about["notebook"], about["assignment"]))
-
-
-def _hidden_tests(notebook: Notebook) -> dict[str, str]:
-    by_hand = {cell.name for cell in notebook.solution_cells}
-    points = {cell.name for cell in notebook.grade_cells if cell.max_score and cell.name not in by_hand}
-    return {cell.name: cell.source for cell in notebook.source_cells if cell.name in points}
-
-
-def prepare_tests(settings: ExecuteOutside, gradebook: Gradebook, assignment: str) -> None:
-    """Compile an assignment's hidden tests, for all gradings that are forked from this process.
-
-    Raises
-    ------
-    ValueError : one cannot run, so that nobody could be marked; says which, and what to do.
-    """
-    if assignment not in settings.assignments:
-        return
-    for notebook in gradebook.find_assignment(assignment).notebooks:
-        for name, source in _hidden_tests(notebook).items():
-            try:
-                with warnings.catch_warnings(action="ignore"):
-                    names_asked_for(source)
-                    compiled(source)
-            except (SyntaxError, ValueError) as error:
-                raise ValueError(
-                    f"The hidden tests of {name!r} in {notebook.name!r} cannot run: {type(error).__name__}: {error}. "
-                    f"Mend them in the source notebook and run `nbgrader generate_assignment {assignment} --force`; "
-                    "until then nothing is graded."
-                ) from None
-
-
-def check_sandbox(settings: ExecuteOutside, assignment: str) -> None:
-    """Look whether there is the sandbox that an assignment asks for, before anything is graded.
-
-    Raises
-    ------
-    SandboxMissing : there is none; says how to install it, and how to grade without.
-    """
-    if assignment in settings.assignments and settings.sandbox == REQUIRED:
-        try:
-            bubblewrap()
-        except SandboxMissing as error:
-            raise SandboxMissing(
-                f"{error} To grade without a sandbox, where students' code may read and write what you may, set "
-                f"c.ExecuteOutside.sandbox = '{OFF}' in nbgrader_config.py."
-            ) from None
-
-
-def prepare_sandbox(settings: ExecuteOutside, assignment: str, root: str) -> str:
-    """Import what an assignment's kernels are to be warm with, so that all gradings forked from this process share it.
-
-    Frameworks are imported in this process at the same time, whatever comes of it in the sandbox.
-
-    root : the folder of the course
-
-    Returns
-    -------
-    "", or why the kernels will start cold
-    """
-    if settings.sandbox != REQUIRED or assignment not in settings.assignments or not settings.warm.get(assignment):
-        return ""
-    try:
-        bubblewrap()
-        provisioner = SandboxProvisioner(**settings.sandbox_settings(assignment, root))
-        preparing = provisioner.prepare({**os.environ, "NBGRADER_EXECUTION": "autograde"})  # as nbgrader sets it
-        with ThreadPoolExecutor(1) as beside:  # a loop in this thread would be one with those of all forked processes
-            prepared = beside.submit(asyncio.run, preparing)
-            for module in OWNERS:
-                if module in settings.warm[assignment]:
-                    _have(module)  # what hidden tests compare with is made of tensors, too
-            return prepared.result()
-    except SandboxMissing:  # each grading says so
-        return ""
-
-
-@functools.cache
-def _have(module: str) -> None:
-    """Import it, once, whatever it prints; where that fails, each grading tries itself."""
-    with contextlib.suppress(Exception), _descriptor_silenced(2):
-        importlib.import_module(module)
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

@@ -412,6 +412,14 @@ def _(notebook):
     into(notebook, "test-multi-head-attention", untouched(notebook, "explain"))
 
 
+@kind("scripts around the answers")  # test_marking_harmless.py has what they do to whoever marks: nothing
+@whole
+def _(notebook):
+    for name in ("softmax", "explain"):
+        below(notebook, name, "<script>top.acted = 1</script> <img src=x onerror='top.acted = 1'>")
+    below(notebook, "attention", "from IPython.display import HTML\nHTML('<script>top.acted = 1</script>')", "code")
+
+
 # What lies beside the notebook.
 @kind("modules that hide the library's", notes="left behind, as no data: ")
 def _(folder, notebook):
