@@ -162,11 +162,13 @@ RUNS = table(
 class Recaller(nn.Module):
     """Tokens, each with the one before it; causal layers that normalise first; the token that is asked for."""
 
-    def __init__(self, attention, d_head: int, n_layers: int = 1):
+    def __init__(self, attention, d_head: int, n_layers: int = 1, n_heads: int = 1, n_kv_heads: int | None = None):
         super().__init__()
         n_tokens = 1 + KEYS + VALUES
         self.token, self.before = (nn.Embedding(n_tokens, D_MODEL) for _ in range(2))
-        block = BlockConfig(D_MODEL, 1, 2 * D_MODEL, activation="gelu", pre_norm=True, d_head=d_head)
+        block = BlockConfig(
+            D_MODEL, n_heads, 2 * D_MODEL, activation="gelu", pre_norm=True, d_head=d_head, n_kv_heads=n_kv_heads
+        )
         self.decoder = Decoder(n_layers, block, attention, cross_attention=False)
         self.out = nn.Linear(D_MODEL, n_tokens)
         for module in self.modules():
@@ -188,9 +190,9 @@ def stacked(kinds: str, d_head: int) -> Recaller:
     return model
 
 
-def drawn(n: int, n_pairs: int, rng: np.random.Generator) -> associative_recall.Recall:
+def drawn(n: int, n_pairs: int, rng: np.random.Generator, length: int = LENGTH) -> associative_recall.Recall:
     """n sequences with so many pairs."""
-    return associative_recall.draw(n, LENGTH, n_pairs, QUERIES, KEYS, VALUES, rng)
+    return associative_recall.draw(n, length, n_pairs, QUERIES, KEYS, VALUES, rng)
 
 
 def tested(kind: str, n_pairs: int) -> associative_recall.Recall:
@@ -221,14 +223,18 @@ def rate(step: int, peak: float, updates: int) -> float:
 def train(run: Run, peak: float) -> tuple[Recaller, list[float]]:
     """A trained model, and the loss of each update in nats."""
     torch.manual_seed(run.seed)
-    model, rng = stacked(run.attention, run.d_head), np.random.default_rng(run.seed)
+    return fitted(stacked(run.attention, run.d_head), np.random.default_rng(run.seed), peak, run.updates)
+
+
+def fitted(model: Recaller, rng, peak: float, updates: int) -> tuple[Recaller, list[float]]:
+    """The model, trained with so many new batches, and the loss of each update in nats."""
     optimiser = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     losses = []
-    for step in range(run.updates):
+    for step in range(updates):
         ids, labels = map(torch.from_numpy, drawn(BATCH, int(rng.choice(PAIRS)), rng))
         asked = labels != associative_recall.BLANK
         loss = F.cross_entropy(model(ids, asked), labels[asked])
-        optimiser.param_groups[0]["lr"] = rate(step, peak, run.updates)
+        optimiser.param_groups[0]["lr"] = rate(step, peak, updates)
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -28,6 +28,7 @@ from notebooks.experiments import (
     first_symbol,
     four_tasks,
     gpt,
+    grouped_heads,
     in_context,
     long_inputs,
     long_reviews,
@@ -76,6 +77,7 @@ MODULES = [
     gpt,
     in_context,
     long_inputs,
+    grouped_heads,
     vision,
     vision_maps,
     speech,
@@ -242,6 +244,19 @@ def test_what_a_model_that_recalls_was_given_is_what_its_trials_say():
     for name, run in long_inputs.RUNS.items():
         if isinstance(run, long_inputs.Run) and not run.is_trial:
             assert record.read()[name]["peak"] == long_inputs.chosen(run, record), name
+
+
+def test_heads_that_share_were_given_the_rates_of_their_trials_and_measured_at_every_length():
+    record = grouped_heads.EXPERIMENT.record
+    for name, figures in record.read().items():
+        run = grouped_heads.RUNS[name]
+        if isinstance(run, grouped_heads.Timed):
+            assert figures["lengths"] == list(grouped_heads.LENGTHS)
+            assert len(figures["milliseconds"]) == len(figures["mebibytes"]) == len(figures["lengths"])
+        elif not run.is_trial:
+            assert figures["peak"] == grouped_heads.chosen(run, record), name
+            lengths = 1 + len(grouped_heads.LENGTHS) if run.arm in grouped_heads.BY_LENGTH else 0
+            assert (len(figures["right"]), len(figures["right_by_length"])) == (len(grouped_heads.PAIRS), lengths)
 
 
 def test_what_sees_was_given_the_rates_that_its_trials_chose():

@@ -25,6 +25,7 @@ from notebooks.experiments import (
     first_symbol,
     four_tasks,
     gpt,
+    grouped_heads,
     in_context,
     long_inputs,
     long_reviews,
@@ -792,6 +793,50 @@ def test_a_cost(tmp_path, monkeypatch):
     assert found.keys() == long_inputs.EXPERIMENT.record.read()["cost torch formula"].keys()
     assert found["lengths"] == [16, 10**6] and found["milliseconds"][0] > 0 and found["mebibytes"][0] >= 0
     assert found["milliseconds"][1] is None and found["mebibytes"][1] is None
+
+
+@pytest.mark.parametrize(
+    "name", ["full 4 x 2 in 1 seed 1", "linear 1 x 16 in 1 seed 1", "full 1 x 2 in 1 patient seed 1"]
+)
+def test_recall_of_heads_that_share(tmp_path, monkeypatch, name):
+    for module, setting, value in (
+        (long_inputs, "TESTED", 2), (long_inputs, "BATCH", 4), (grouped_heads, "TESTED", 2),
+        (grouped_heads, "LENGTHS", (256,)),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, setting, value)
+    train = long_inputs.fitted
+    monkeypatch.setattr(long_inputs, "fitted", lambda model, rng, peak, updates: train(model, rng, peak, 30))
+    run = grouped_heads.RUNS[name]
+    alike = [trial for trial in grouped_heads.TRIALS if (trial.arm, trial.updates) == (run.arm, run.updates)]
+    names = [each.name for each in (*alike, run)]
+    found, before = made(grouped_heads, tmp_path, *names), grouped_heads.EXPERIMENT.record.read()
+    assert list(found) == names
+    assert all(figures.keys() == before[name].keys() for name, figures in found.items())
+    figures = found[name]
+    assert figures["peak"] == grouped_heads.chosen(run, Record(tmp_path / "tiny.json"))
+    assert figures["parameters"] == before[name]["parameters"]
+    assert len(figures["right"]) == len(long_inputs.PAIRS) and len(figures["loss_of_30_updates"]) == 1
+    assert len(figures["right_by_length"]) == (2 if run.arm in grouped_heads.BY_LENGTH else 0)
+    assert 3 < figures["loss_of_30_updates"][0] < 8
+
+
+def test_heads_that_share_keep_as_many_numbers_as_their_rivals():
+    kept = {}
+    for arm in (*grouped_heads.WIDE, *grouped_heads.NARROW, *grouped_heads.RIVALS):
+        model = long_inputs.Recaller(long_inputs.ATTENTION["full"], arm.d_head, 1, arm.n_heads, arm.sets)
+        keys, values = model.decoder.layers[0].self_attention.project(*[torch.zeros(1, 1, long_inputs.D_MODEL)] * 2)
+        assert keys.shape == values.shape == (1, arm.sets, 1, arm.d_head)
+        kept[arm.name] = keys.numel()
+    assert kept["full 4 x 8 in 1"] == kept["full 4 x 2 in 4"] == kept["full 2 x 4 in 2"] == 8
+    assert kept["full 4 x 2 in 2"] == kept["full 2 x 2 in 2"] == kept["full 1 x 4 in 1"] == 4
+    assert kept["full 4 x 2 in 1"] == kept["full 1 x 2 in 1"] == 2
+
+
+def test_the_cost_of_heads_that_share(tmp_path, monkeypatch):
+    monkeypatch.setattr(grouped_heads, "LENGTHS", (16,))
+    found = made(grouped_heads, tmp_path, "cost write 1")["cost write 1"]
+    assert found.keys() == grouped_heads.EXPERIMENT.record.read()["cost write 1"].keys()
+    assert found["lengths"] == [16] and found["milliseconds"][0] > 0 and found["mebibytes"][0] >= 0
 
 
 def test_the_rate_of_a_recall_rises_stays_and_falls():
