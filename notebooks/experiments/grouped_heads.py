@@ -2,19 +2,20 @@
 
 Saved: `tests/benchmarks/long_inputs.py` measures fused attention with four heads of 64 and 4, 2 or 1 sets of keys and
 values at 256 to 16,384 tokens, one thread, by the processor's clock, each figure in a process of its own: one more
-token ("write"), and all of a text forward and backward ("train"). The mebibytes are those by which a call raised the
-memory, beside its inputs; what keys and values take follows from their number.
+token ("write"), and all of a text forward and backward ("train"). All calls of a figure read the same keys and values,
+which up to some length a cache holds. The mebibytes are those by which a call raised the memory, beside its inputs;
+what keys and values take follows from their number.
 
-Given up: associative recall, as in `long_inputs.py`, whose model, data, updates and choice of a rate these are. "4 x 2
-in 1" are four heads of 2 features that share one set of keys and values. Four heads of 8 have features to spare, four
-of 2 have not: full attention with one head of 2 is mostly wrong (`long_inputs.py`). Rivals keep as many numbers of a
-token in other shapes: "2 x 4 in 2" as many as "4 x 8 in 1" and "4 x 2 in 4", "2 x 2 in 2" and "1 x 4 in 1" as many as
-"4 x 2 in 2", "1 x 2 in 1" as many as "4 x 2 in 1". All with heads of 2 get four times the updates, too, since a
-failure may be a lack of patience, with the better of two rates.
+Given up: associative recall, as in `long_inputs.py`, whose model, data and updates these are. "4 x 2 in 1" are four
+heads of 2 features that share one set of keys and values. Four heads of 8 have features to spare; one head of 2 is
+mostly wrong (`long_inputs.py`). Rivals keep as many numbers of a token in other shapes: "2 x 4 in 2" as many as "4 x 8
+in 1" and "4 x 2 in 4", "2 x 2 in 2" and "1 x 4 in 1" as many as "4 x 2 in 2", "1 x 2 in 1" as many as "4 x 2 in 1". The
+rate is the best of four, for one head the one that `long_inputs.py` has chosen. All with heads of 2 get four times the
+updates, too, since a failure may be a lack of patience, with the better of two rates.
 
 By the length: four heads of 8 that share one set, and full, windowed and linear attention with one head of 16 or 64,
-all trained at 128 tokens, answer for 16 pairs in sequences of 128 to 16,384 tokens, of which all others are blank. All
-seeds are three. The lecture *Attention for long inputs* tells what came out.
+all trained at 128 tokens, answer for 16 pairs in 40 sequences of each of 128 to 16,384 tokens, blank but for the pairs
+and the queries. All seeds are three. The lecture *Attention for long inputs* tells what came out.
 """
 
 import time
