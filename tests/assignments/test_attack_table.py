@@ -14,7 +14,7 @@ import pytest
 from tests.support import attack_table
 from tests.support.attack_container import HARD, HOME, seen_in
 from tests.support.attack_outcomes import HELD, NO_MATTER, ORDER, deserved, of_seen, reason_not_to_apply
-from tests.support.attack_table import GRADERS, RECORD, SOURCE, ages, days, digest, note
+from tests.support.attack_table import GRADERS, RECORD, SOURCE, ages, days, digest, note, versions
 from tests.support.attacks import ATTACKS, LONGEST_S, fingerprint, said_of, tries
 from tests.support.course import maximum
 from tests.support.other_graders import PINS, files_of_tests
@@ -60,12 +60,15 @@ def test_what_became_of_an_attack_is_said_in_known_words(record, grader):
 def test_the_record_says_which_versions_were_attacked_and_when(record):
     tried = {grader for entry in record["attacks"].values() for grader in GRADERS if grader in entry}
     assert tried == set(record["graders"]) and "ours" in tried
-    assert all(about["date"] == days(record["attacks"], grader) for grader, about in record["graders"].items())
+    for grader, about in record["graders"].items():
+        assert about == versions(record["attacks"], grader) | {"date": days(record["attacks"], grader)}
     for name, entry in record["attacks"].items():
         assert set(entry["tried"]) == {grader for grader in GRADERS if grader in entry}, name
         assert all(re.fullmatch(r"(\d{4}-\d\d-\d\d/?\b){1,2}", each["date"]) for each in entry["tried"].values()), name
         assert re.fullmatch("[0-9a-f]{16}|None", str(entry["tried"]["ours"]["digest"])), name
-    assert "otter" not in tried or PINS[0] == f"otter-grader=={record['graders']['otter']['otter-grader']}", RENEWS
+        assert all("versions" in each for each in entry["tried"].values()), name
+        known = entry["tried"].get("otter", {}).get("versions")
+        assert not known or PINS[0] == f"otter-grader=={known['otter-grader']}", RENEWS
 
 
 ENTRY = {
@@ -96,7 +99,7 @@ def test_an_attack_that_is_tried_again_makes_no_other_entry_younger(record, tmp_
     path, today = tmp_path / "attacks.json", datetime.date.today().isoformat()
     path.write_text(json.dumps(record), encoding="utf-8")
     monkeypatch.setattr(attack_table, "RECORD", path)
-    monkeypatch.setattr(attack_table, "about", lambda grader: {"Python": "3"})
+    monkeypatch.setattr(attack_table, "about", lambda grader: {"Python": "9"})
     one, other = "answer_key", "at_exit"
     note("nbgrader", one, ["forged"], digest())
     note("ours", one, [HELD], digest())
@@ -104,13 +107,22 @@ def test_an_attack_that_is_tried_again_makes_no_other_entry_younger(record, tmp_
     new = json.loads(path.read_text(encoding="utf-8"))
     changed = [name for name, entry in new["attacks"].items() if entry != record["attacks"][name]]
     assert set(changed) <= {one, other} and other in changed
-    assert new["attacks"][one]["tried"]["nbgrader"] == {"date": today}
-    assert new["attacks"][one]["tried"]["ours"] == {"date": today, "digest": digest()}
-    assert new["attacks"][other]["tried"]["ours"] == {"date": today, "digest": None}
+    assert new["attacks"][one]["tried"]["nbgrader"] == {"date": today, "versions": {"Python": "9"}}
+    assert new["attacks"][one]["tried"]["ours"] == {"date": today, "versions": {"Python": "9"}, "digest": digest()}
+    assert new["attacks"][other]["tried"]["ours"]["digest"] is None
     assert new["attacks"][other]["tried"]["nbgrader"] == record["attacks"][other]["tried"]["nbgrader"]
     assert new["graders"]["otter"] == record["graders"]["otter"]
     oldest = record["graders"]["nbgrader"]["date"].split()[0]
-    assert new["graders"]["nbgrader"] == {"Python": "3", "date": f"{oldest} to {today}"}
+    before = record["graders"]["nbgrader"]
+    both = {"Python": f"{before['Python']} or 9", "date": f"{oldest} to {today}"}
+    assert new["graders"]["nbgrader"] == before | both, "the others were tried with what they were tried with"
+
+
+def test_versions_that_nobody_knows_are_unknown():
+    entries = [{"a": "1", "b": "5"}, None, {"a": "2", "b": "5"}]
+    attacks = {str(n): {"ours": [HELD], "tried": {"ours": {"versions": each}}} for n, each in enumerate(entries)}
+    assert versions(attacks, "ours") == {"a": "1 or 2 or unknown", "b": "5 or unknown"}
+    assert versions({"x": attacks["0"], "y": {}}, "ours") == {"a": "1", "b": "5"}
 
 
 def test_the_state_of_a_grader_is_that_of_its_code(tmp_path):

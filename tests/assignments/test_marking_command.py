@@ -116,9 +116,28 @@ def test_where_nothing_can_be_locked_that_is_said(batch, tmp_path, monkeypatch, 
 
     batch.students()
     assert command.main(["ps1"]) == 0 and capsys.readouterr().err == ""
+    (tmp_path / turn.LOCK).unlink()
     monkeypatch.setattr(turn.filelock.FileLock, "acquire", acquire)
     assert command.main(["ps1"]) == 0
     assert f"{tmp_path / turn.LOCK} cannot be locked ({why}): nothing keeps a second run out" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+def test_the_lock_of_another_account_can_be_opened_or_is_no_leave_to_grade(batch, tmp_path, monkeypatch, capsys):
+    def acquire(self, timeout):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    batch.students()
+    before = os.umask(0o077)
+    try:
+        assert command.main(["ps1"]) == 0
+    finally:
+        os.umask(before)
+    assert (tmp_path / turn.LOCK).stat().st_mode & 0o777 == 0o666
+    batch.asked.clear()
+    monkeypatch.setattr(turn.filelock.FileLock, "acquire", acquire)  # as of a file that an older version made
+    assert command.main(["ps1"]) != 0 and batch.asked == []
+    assert f"{tmp_path / turn.LOCK} belongs to another account" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signals")
@@ -182,6 +201,7 @@ def test_a_module_is_imported_without_another_that_whoever_wants_it_still_has(tm
 OUTSIDE = "c.Autograde.autograde_preprocessors = ['course_lib.grading.outside.execute.ExecuteOutside']\n"
 NAMED = "c.ExecuteOutside.assignments = {'hw': []}\n"
 MISSPELT = "c.ExecuteOutside.assignments = {'wh': []}\nc.ExecuteOutside.warm = {'wh': [], 'known': [], 'there': []}\n"
+HARMLESS = "c.HTMLExporter.preprocessors = ['course_lib.grading.marking.harmless.Harmless']\n"
 AS_NBGRADER = "c.ExecuteOutside.as_nbgrader = ['hw']\n"
 
 
@@ -220,7 +240,7 @@ def test_an_assignment_that_somebody_has_named_is_marked_without_a_word(configur
 
 def test_before_a_course_is_graded_what_its_settings_lack_is_said_once(configured, tmp_path, capsys):
     """Of plain nbgrader, too; and what they name that is no assignment."""
-    course = configured(MISSPELT)
+    course = configured(MISSPELT + HARMLESS)
     (tmp_path / "source" / "there").mkdir(parents=True)
     with gradebook_of(course) as gradebook:
         gradebook.update_or_create_assignment("known")
@@ -233,6 +253,23 @@ def test_before_a_course_is_graded_what_its_settings_lack_is_said_once(configure
     with pytest.raises(ValueError, match="Nothing is graded"):
         command._say_before(SimpleNamespace(**vars(batch) | {"course": configured(OUTSIDE + MISSPELT)}), here=True)
     assert capsys.readouterr().err == f"{slip}\n"
+
+
+@pytest.mark.parametrize(("lines", "said"), [
+    ("", r"shows students' work as it is, .*preprocessors = \['course_lib.*\.Harmless'\] in .*, and start"),
+    ("c.HTMLExporter.preprocessors = ['nbconvert.preprocessors.TagRemovePreprocessor']\n",
+     r"preprocessors = \['nbconvert.preprocessors.TagRemovePreprocessor', 'course_lib.*\.Harmless'\]"),
+    (HARMLESS.replace("Harmless", "Harmles"), "has what cannot be loaded, .* does not start: .*Harmles"),
+    (HARMLESS, None),
+    (HARMLESS.replace("HTMLExporter", "TemplateExporter"), None),
+    ("from course_lib.grading.marking.harmless import Harmless\nc.HTMLExporter.preprocessors.append(Harmless)\n", None),
+])  # fmt: skip
+def test_before_a_course_is_graded_it_is_said_if_work_may_act_in_formgrader(configured, tmp_path, capsys, lines, said):
+    course = configured(AS_NBGRADER + lines)
+    (tmp_path / "source" / "hw").mkdir(parents=True)
+    command._say_before(SimpleNamespace(course=course, assignment="hw", folder=lambda step: tmp_path / step), here=True)
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == (said is not None) and all(re.search(said, line) for line in warnings)
 
 
 def test_students_code_is_kept_from_the_course_by_a_kernel_in_a_sandbox_too(configured, tmp_path, monkeypatch):

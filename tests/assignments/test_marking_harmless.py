@@ -9,8 +9,11 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from nbconvert.exporters import HTMLExporter
+from nbconvert.filters import strings
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbgrader.converters import GenerateFeedback
 from nbgrader.server_extensions.formgrader.formgrader import FormgradeExtension
+from traitlets.config import Config
 
 from course_lib.grading.marking import feedback, harmless
 from tests.assignments.test_in_jupyterlab import jupyterlab
@@ -187,6 +190,53 @@ def test_what_takes_long_to_read_is_text_at_once():
     assert time.process_time() - begun < 20
 
 
+def test_what_takes_long_to_be_made_html_is_text_at_once():
+    """Neither mistune nor the page's `strip_files_prefix` reads on to the end behind each of them."""
+    begun, shown = time.process_time(), harmless.Harmless().markdown2html
+    for opening in ("[", "\\begin{a}", "\\\\(", "[a]("):
+        assert shown({}, opening * 10_000) == harmless.as_text(opening * 10_000)
+        made = shown({}, opening * harmless.MANY + "x" * 50_000)
+        assert made.startswith("<p>") and "[" not in made
+    assert "[" not in harmless.as_text("[") and strings.strip_files_prefix(harmless.as_text("[" * 100_000))
+    names = "".join(f" a{number}" for number in range(50_000))
+    assert harmless.Harmless().sanitize_html_tags(f"<p{names}>").startswith("<pre>")
+    assert shown({}, "a b " * harmless.LONGEST).startswith("<pre>")
+    assert time.process_time() - begun < 20
+
+
+def test_a_large_picture_and_a_long_answer_are_shown():
+    picture = "data:image/png;base64," + "A" * harmless.LONGEST
+    assert f'src="{picture}"' in harmless.Harmless().markdown2html({}, f"so ![x]({picture})")
+    written = " ".join(f"word{number % 2500} <i>x</i>" for number in range(2400))
+    assert harmless.Harmless().markdown2html({}, written).startswith("<p>word0 <i>")
+
+
+def test_where_markup_cannot_be_shown_the_answer_stands_as_it_was_written(page):
+    long = "# So\n\n```python\n" + "if a[0] < b.c(1, 2): return 'x' & {1: 2}\n" * 260 + "```\n\n*it* is"
+    for source in (r"*so* $\href{javascript:1}{x}$ & [y](z)", long):
+        tree = page(new_markdown_cell(source))
+        assert tree.select_one(".text_cell_render pre").text == source
+    shown = r"*so* $\href{javascript:1}{x}$"
+    tree = page(new_code_cell("x", outputs=[new_output("display_data", {"text/markdown": shown})]))
+    assert tree.select_one(".output_markdown pre").text == shown
+
+
+def test_what_a_kernel_sends_in_the_place_of_a_text_is_shown_as_one(page):
+    tree = page(WORKS["shown: a number for text/html"], WORKS["shown: a text in a list of other things"])
+    assert tree.select_one(".output_html").text.strip() == "5"
+    assert tree.select_one(".output_text").text.strip() == f"['{markup.IMAGE}', 5]"
+
+
+def test_a_page_of_feedback_has_links_as_its_template_makes_them(exporter):
+    """Under whatever name: what a course says of templates goes for Formgrader, too."""
+    notebook = nbformat.v4.new_notebook(cells=[new_markdown_cell("[x](https://y.z)")])
+    for maker, links in [(GenerateFeedback(), 1), (None, 0)]:
+        for template in ("classic", exporter.template_name):
+            config = Config({"HTMLExporter": exporter.config.HTMLExporter | {"template_name": template}})
+            text, _ = HTMLExporter(parent=maker, config=config).from_notebook_node(notebook, ABOUT | NAMES)
+            assert len(cells_of(text).select("a[href='https://y.z']")) == links, (maker, template)
+
+
 def test_our_feedback_is_as_it_was():
     """It keeps scripts from running by itself, and has formulas and links of its own."""
     found = {}
@@ -213,6 +263,8 @@ def handed_in(course):
         own = nbformat.from_dict(json.loads(json.dumps(cell)))
         own.metadata.pop("nbgrader", None)  # a name that it does not know, nbgrader does not grade
         if cell["cell_type"] == "code" and cell.outputs and "data" in cell.outputs[0]:
+            if not all(isinstance(shown, str) for shown in cell.outputs[0].data.values()):
+                continue  # our grader takes it from no kernel
             about = json.dumps([cell.outputs[0].data, cell.outputs[0].metadata])
             own.source = f"import json\ndata, about = json.loads({about!r})\ndisplay(data, metadata=about, raw=True)"
         notebook.cells.append(own)

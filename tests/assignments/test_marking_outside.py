@@ -139,6 +139,7 @@ def test_an_assignment_that_nobody_has_named_is_not_graded_by_nbgrader_either_un
         said = graded.course.nbgrader("autograde", ASSIGNMENT, "--force", ok=False)
         assert said.count(f"Nothing is graded: nbgrader_config.py names {ASSIGNMENT!r} neither in") == 1
         assert said.count("'misspelt' is no assignment of this course") == 1 and "Traceback" not in said
+        assert said.count(f"has removed the executed notebook of {min(WORKS)!r} first, if there was one") == 1
         started = {line for line in said.splitlines() if "Creating/updating student" in line}
         assert len(started) == 1 < len(WORKS)  # no second one, and of the first nothing is left
         assert not (graded.course.root / "autograded" / min(WORKS) / ASSIGNMENT).exists()

@@ -363,31 +363,49 @@ def test_an_exchange_that_is_not_there_is_said(tmp_path):
     assert arrived == [] and problems == [why]
 
 
-def test_what_one_account_wrote_for_others_is_one_line(tmp_path, monkeypatch):
-    """As on a network drive, where all belongs to nobody."""
-    for student in ("anna", *map(str, range(11, 23))):
+def exchange(folder, monkeypatch, owner):
+    """What is said of an exchange in which `owner` tells the account of a folder by its name, and whose work it is."""
+    monkeypatch.setattr(incoming, "_owner", lambda each: owner(each.name))
+    arrived, problems = from_exchange(folder, "hw")
+    return problems, {each.student: each.origin for each in arrived}
+
+
+def own(name):
+    return name.partition("+")[0]
+
+
+def test_what_a_student_wrote_for_others_is_one_line(tmp_path, monkeypatch):
+    students = ["anna", "zoe", *map(str, range(11, 23))]
+    for student in students:
         for hour in (17, 18, 19):
             (tmp_path / f"{student}+hw+2026-11-03 {hour}:00:00 UTC").mkdir()
-    monkeypatch.setattr(incoming, "_owner", lambda folder: "nobody" if folder.name[0] == "1" else "zoe")
-    _, problems = from_exchange(tmp_path, "hw")
-    assert (
-        sorted(problems)
-        == [
-            "27 folders in the exchange were written by nobody in the name of 11, 12, 13, 14, 15, 16, 17, 18, 19: ask "
-            "whose work it is",
-            "12 folders in the exchange were written by zoe in the name of 20, 21, 22, anna: ask whose work it is",
-        ][::-1]
-    )
-    monkeypatch.setattr(incoming, "_owner", lambda folder: "nobody" if "19:" in folder.name else None)
-    (said,) = from_exchange(tmp_path, "hw")[1]
+    problems, origins = exchange(tmp_path, monkeypatch, lambda name: "zoe" if name[0] == "2" else own(name))
+    assert problems == ["9 folders in the exchange were written by zoe in the name of 20, 21, 22: ask whose work it is"]
+    assert {student for student in origins if origins[student] != "exchange"} == {"20", "21", "22"}
+    assert origins["20"] == "exchange, written by zoe"
+    (said,), origins = exchange(tmp_path, monkeypatch, lambda name: "zoe" if "19:" in name else own(name))
     assert said.startswith("13 folders") and "20 and 3 more: ask" in said
-    assert {each.origin for each in from_exchange(tmp_path, "hw")[0]} == {"exchange, written by nobody"}
-    monkeypatch.setattr(incoming, "_owner", lambda folder: "zoe" if "anna+hw+2026-11-03 17" in folder.name else None)
-    assert from_exchange(tmp_path, "hw")[1] == [
-        "A folder in the exchange was written by zoe in the name of anna: ask whose work it is"
-    ]
-    origins = {each.origin for each in from_exchange(tmp_path, "hw")[0]}
-    assert origins == {"exchange"}, "what counts is anna's own"
+    assert {origin for student, origin in origins.items() if student != "zoe"} == {"exchange, written by zoe"}
+    assert origins["zoe"] == "exchange"
+    problems, origins = exchange(tmp_path, monkeypatch, lambda name: "zoe" if "anna+hw+2026-11-03 17" in name else None)
+    assert problems == ["A folder in the exchange was written by zoe in the name of anna: ask whose work it is"]
+    assert set(origins.values()) == {"exchange"}, "what counts is anna's own"
+    problems, origins = exchange(tmp_path, monkeypatch, lambda name: "max" if name[:4] == "anna" else own(name))
+    assert origins["anna"] == "exchange, written by max" and "ask whose work it is" in problems[0], "he wrote for one"
+
+
+@pytest.mark.parametrize("owner", [
+    lambda name: "nobody",
+    lambda name: f"user {abs(hash(own(name))) % 1000}",  # accounts that this machine does not know
+    lambda name: "jovyan" if own(name) < "14" else own(name),
+    lambda name: "prof" if "+" not in name or own(name) == "14" else own(name),  # the exchange is the instructor's
+], ids=["a drive's", "of unknown numbers", "some in containers", "the instructor's"])  # fmt: skip
+def test_an_account_that_is_no_students_accuses_nobody(tmp_path, monkeypatch, owner):
+    for student in range(11, 15):
+        (tmp_path / f"{student}+hw+2026-11-03 17:00:00 UTC").mkdir()
+    (said,), origins = exchange(tmp_path, monkeypatch, owner)
+    assert "by whom nobody can be told" in said and "ask whose" not in said
+    assert origins == dict.fromkeys(["11", "12", "13", "14"], "exchange")
 
 
 @pytest.mark.parametrize("stamped", [True, False], ids=["with a stamp", "by its name"])

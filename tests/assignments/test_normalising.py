@@ -11,16 +11,16 @@ from pathlib import PurePosixPath
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
-from nbgrader.utils import compute_checksum
 from variants import handed_in
 
+from course_lib.grading.marking import changed
 from course_lib.grading.marking.cells import rebuilt
 from course_lib.grading.marking.changed import EARLIER
 from course_lib.grading.marking.files import Found, plain_stem, safe_name
 from course_lib.grading.marking.normalise import normalise, write
 from course_lib.grading.marking.reading import Unreadable, read_notebook
 from course_lib.grading.marking.record import CHANGES, KIND, POINTS, READ_ONLY, TEST, UNLOCKED
-from course_lib.grading.marking.released import release_of
+from course_lib.grading.marking.released import Release, Released, release_of
 from course_lib.grading.marking.strays import stray_code
 from tests.support.course import ASSIGNMENT, filled_in, grade_id, maximum, reference_answers
 from tests.support.quick import scores
@@ -228,6 +228,9 @@ def test_an_answer_in_anothers_cell_stays_there_where_its_own_has_one(releases, 
     ("import numpy as np\n%matplotlib inline\nx = 1", False, "get_ipython().run_line_magic('matplotlib', 'inline')"),
     ("import numpy as np\nx = 1\nmy answer", False, "my answer"),
     ("import numpy as np\nimport math\nx = 1", True, "import math"),
+    ("%%time\nimport numpy as np\nx = 1\ny = 2", True, "y = 2"),
+    ("x = 1\nprint([y for y in (z := [1])], lambda v: 2)", True, "print([y for y in (z := [1])], lambda v: 2)"),
+    ("x = 1\nprint([y for y in [1]])", True, ""),
 ])  # fmt: skip
 def test_what_is_the_students_own_in_a_cell_of_the_courses(written, graded, own):
     assert stray_code(written, "import numpy as np\nx = 1", graded) == own
@@ -377,9 +380,7 @@ def of_another_release(notebook):
         edited(name, edit)(notebook)
     marked(HIDDEN, points=3)(notebook)
     for name in (SHOWN, HIDDEN):
-        cell = nbformat.from_dict(handed_in.cell(notebook, name))
-        cell.source = "".join(cell.source)
-        marked(name, checksum=compute_checksum(cell))(notebook)
+        marked(name, checksum="0" * 32)(notebook)
     marked("explain", points=7, checksum="0" * 32)(notebook)
 
 
@@ -404,6 +405,14 @@ def changes(notebook, release):
     (marked(CALLED, grade=False), f"{KIND}: '{CALLED}'"),
     (marked(CALLED, solution=True), f"{KIND}: '{CALLED}'"),
     (marked("setup", points=4), f"{POINTS}: 'setup'"),
+    (marked(HIDDEN, points=10**400), f"{POINTS}: '{HIDDEN}'"),
+    (edited(CALLED, lambda text: f"check_softmax = print\n{text}"), f"{TEST}: '{CALLED}'"),
+    (edited(CALLED, lambda text: f"from builtins import print as check_softmax\n{text}"), f"{TEST}: '{CALLED}'"),
+    (edited(CALLED, lambda text: f"np.allclose = print\n{text}"), f"{TEST}: '{CALLED}'"),
+    (edited(CALLED, lambda text: f"del np\n{text}"), f"{TEST}: '{CALLED}'"),
+    (edited(CALLED, lambda text: f"if False:\n    {text.splitlines()[-1]}"), f"{TEST}: '{CALLED}'"),
+    (edited(CALLED, lambda text: f"%%script false\n{text}"), f"{TEST}: '{CALLED}'"),
+    (edited("setup", lambda text: f"{text}\n\nnp = None"), f"{READ_ONLY}: 'setup'"),
 ])  # fmt: skip
 def test_what_only_the_course_writes_and_was_changed_is_said(releases, solved, change, said):
     notebook = json.loads(solved)
@@ -435,6 +444,19 @@ ACCIDENTS = {
     "code in a test": edited(CALLED, lambda text: f"mine = softmax(np.zeros(3))\n{text}"),
     "words in a test": edited(CALLED, lambda text: f"it works for me\n{text}"),
     "another release": of_another_release,
+    "a look at what a function returns": edited(CALLED, lambda text: f"x = softmax(np.ones(3))\nprint(x)\n{text}"),
+    "a look after the test": edited(CALLED, lambda text: f"{text}\nprint([np.sum(x) for x in softmax(np.eye(3))])"),
+    "a look in an empty test": edited(HIDDEN, lambda text: f"{text}\nsoftmax(np.zeros((1, 3)))[0]"),
+    "a number for a name of one's own": edited(HIDDEN, lambda text: f"{text}\nx = 4.0"),
+    "a figure": edited(SHOWN, lambda text: f"import matplotlib.pyplot as plt\n{text}\nplt.plot([1])\nplt.show()"),
+    "settings of a package": edited(SHOWN, lambda text: f"np.x.y['z'] = 3\n{text}"),
+    "the time that a test takes": edited(CALLED, lambda text: f"%%time\n{text}"),
+    "the time of a cell that was laid out": edited(SHOWN, lambda t: f"\n%%timeit -n 1\n{ast.unparse(ast.parse(t))}"),
+    "a line of magic": edited(SHOWN, lambda text: f"%matplotlib inline\n{text}\n!pip list"),
+    "imports sorted, several in a line": edited(
+        "setup", lambda text: "import os, numpy as np\n" + text.replace("import numpy as np\n", "")
+    ),
+    "an import that another cell has": edited(CALLED, lambda text: f"import numpy as np\n{text}"),
     "a test deleted": lambda notebook: notebook["cells"].remove(handed_in.cell(notebook, CALLED)),
 }
 
@@ -451,8 +473,35 @@ def test_a_cell_of_another_release_is_said_to_be_one(releases, solved):
     of_another_release(notebook)
     _, notes = changes(notebook, releases[ASSIGNMENT])
     assert f"{EARLIER}: '{SHOWN}, {HIDDEN}, explain'" in notes
-    marked(HIDDEN, points=999)(notebook)  # whose checksum is that of another number of points
-    assert changes(notebook, releases[ASSIGNMENT])[0] == [f"{POINTS}: '{HIDDEN}'"]
+    edited(SHOWN, lambda text: ast.unparse(ast.parse(text)) + "\n ")(notebook)  # and a program laid it out
+    said, notes = changes(notebook, releases[ASSIGNMENT])
+    assert said == [] and f"{EARLIER}: '{SHOWN}, {HIDDEN}, explain'" in notes
+
+
+@pytest.mark.parametrize(("ends", "takes"), [
+    ("score.result()\nplt.show()", True), ("score.result()\n5", True), ("print(1)\nscore.result()", False),
+    ("plt.show()\nscore.result()", False), ("score.result()", False),
+])  # fmt: skip
+def test_what_follows_a_score_takes_its_place(ends, takes):
+    """nbgrader reads the last value of a cell, and takes one that has none for right."""
+    metadata = {"nbgrader": {"grade_id": "test", "points": 2}}
+    for points in (2.0, 0.0):
+        shown = "assert True\nscore.result()"
+        known = Released("test", "code", shown, "", True, False, points, shown=shown)
+        release = Release([known], [], {"test": {"points": points}})
+        metadata["nbgrader"]["points"] = points
+        cell = new_code_cell(f"assert True\n{ends}", metadata=metadata)
+        assert changed.changes([cell], release) == ([f"{TEST}: 'test'"] if takes and points else [])
+
+
+@pytest.mark.parametrize(("added", "said"), [("x = 2", []), ("check = print", [f"{TEST}: 'b'"])])
+def test_a_variable_of_another_cell_is_anybodys_and_a_function_is_not(added, said):
+    sources = {"a": "x = 1\ndef check():\n    assert x", "b": "check()"}
+    known = [Released(name, "code", text, "", True, False, 0.0, shown=text) for name, text in sources.items()]
+    marks = {name: {"grade_id": name} for name in sources}
+    cells = [new_code_cell(text, metadata={"nbgrader": marks[name]}) for name, text in sources.items()]
+    cells[1].source = f"{added}\n{sources['b']}"
+    assert changed.changes(cells, Release(known, [], marks)) == said
 
 
 def test_nobody_is_compared_with_a_release_that_cannot_be_read(generated, releases, solved):
@@ -476,5 +525,4 @@ def test_of_all_that_is_unlucky_little_is_a_change(tmp_path, releases, solved):
         "no flag on a test": [f"{KIND}: 'test-softmax'"],
         "a test that says it is a solution": [f"{UNLOCKED}: 'test-softmax'", f"{KIND}: 'test-softmax'"],
         "an answer instead of its test": [f"{TEST}: 'check-softmax'"],
-        "a test that was edited": [f"{TEST}: 'test-softmax'"],
     }

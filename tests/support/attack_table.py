@@ -7,8 +7,9 @@
 Linux with bubblewrap is needed. The other graders run attacks only in a container (`attack_container.py`): an attack
 and two who did the work, a container for each. What was found is written to tests/assignments/attacks.json, which the
 book shows; what the record has of an attack that did not change since is kept. Each entry has the day on which it was
-tried, "A/B" where it was one from A to B, and of our grader a digest of the library's files that grade. No test asks
-that these are today's, as to try all on our grader takes a quarter of an hour: before a release, do it with `--anew`.
+tried, "A/B" where it was one from A to B, the versions of what was tried, null where nobody knows them, and of our
+grader a digest of the library's files that grade. No test asks that these are today's, as to try all on our grader
+takes a quarter of an hour: before a release, do it with `--anew`.
 """
 
 import argparse
@@ -145,6 +146,17 @@ def days(attacks: dict[str, dict], grader: str) -> str:
     return oldest if oldest == newest else f"{oldest} to {newest}"
 
 
+def versions(attacks: dict[str, dict], grader: str) -> dict[str, str]:
+    """The versions of what was tried, in words: "1.0 or 1.1" where some entries have the one and some the other."""
+    found: dict[str, set[str]] = {}
+    tried = [entry["tried"][grader].get("versions") for entry in attacks.values() if grader in entry]
+    for each in tried:
+        for name, version in (each or {}).items():
+            found.setdefault(name, set()).add(version)
+    unknown = ["unknown"] if None in tried else []
+    return {name: " or ".join([*sorted(which), *unknown]) for name, which in found.items()}
+
+
 def ages(record: dict, now: str) -> list[str]:
     """A line for each grader: how many attacks were tried on it, when, and, of ours, how many before it changed.
 
@@ -179,14 +191,14 @@ def note(grader: str, name: str, outcomes: list[str], state: str) -> None:
 
     state : the `digest` of our grader when this began; where it is another now, nobody knows which was tried
     """
-    tried = {"date": datetime.date.today().isoformat()}
+    tried = {"date": datetime.date.today().isoformat(), "versions": about(grader)}
     if grader == "ours":
         tried["digest"] = state if state == digest() else None
     with FileLock(Path(tempfile.gettempdir(), "attack-table.lock")):
         record = read_record()
         record["attacks"][name].setdefault("tried", {})[grader] = tried
         record["attacks"][name][grader] = outcomes
-        record["graders"][grader] = about(grader) | {"date": days(record["attacks"], grader)}
+        record["graders"][grader] = versions(record["attacks"], grader) | {"date": days(record["attacks"], grader)}
         with replacing(RECORD.parent) as scratch:
             text = json.dumps(record, indent=1, ensure_ascii=False)
             (scratch / RECORD.name).write_text(text + "\n", encoding="utf-8")

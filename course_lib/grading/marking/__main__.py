@@ -5,12 +5,18 @@ import gc
 import sys
 from pathlib import Path
 
+from course_lib._extras import needed
 from course_lib.grading.marking.alone import open_course
 from course_lib.grading.marking.batch import Batch
+from course_lib.grading.marking.harmless import Harmless
 from course_lib.grading.marking.trial import dry_run, told
 from course_lib.grading.marking.turn import ending_in_order, only_run
 from course_lib.grading.outside.configured import check_marking, in_sandbox, slips
 from course_lib.grading.outside.execute import ExecuteOutside
+
+with needed("lab"):
+    from nbconvert.exporters import HTMLExporter
+    from traitlets.config import Config
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,6 +84,23 @@ def _say_before(batch: Batch, here: bool) -> None:
         print(f"Warning: {line}", file=sys.stderr)
     if why := check_marking(settings, batch.assignment, here):
         print(f"Warning: {why}", file=sys.stderr)
+    if why := _what_acts(batch.course.config):
+        print(f"Warning: {why}", file=sys.stderr)
+
+
+def _what_acts(config: Config) -> str:
+    """Why students' work might do something in the page of whoever marks it; "" where nothing of it does."""
+    try:
+        exporter = HTMLExporter(config=config)  # as Formgrader has it, wherever the configuration says so
+    except Exception as error:  # whatever a configuration may name
+        return f"c.HTMLExporter in nbgrader_config.py has what cannot be loaded, and Formgrader does not start: {error}"
+    if any(isinstance(each, Harmless) for each in exporter._preprocessors):
+        return ""
+    named = [*exporter.preprocessors, f"{Harmless.__module__}.{Harmless.__name__}"]
+    return (
+        "Formgrader shows students' work as it is, and a script in it has your rights. Write "
+        f"c.HTMLExporter.preprocessors = {named} in nbgrader_config.py, and start Jupyter anew."
+    )
 
 
 def _tried(chosen: argparse.Namespace) -> int:

@@ -16,8 +16,9 @@ with needed("lab"):
     from traitlets import Integer
 
 STOPPED = "NotebookStopped"  # the name of the error in every cell that did not run
-LEFT_OUT = "\n(Too much was printed. What came after this is not kept.)\n"
-SHORTEST = 1_000  # letters of an error that are kept in any case
+LEFT_OUT = "\n(Too much was shown. The rest is not kept.)\n"
+SHORTEST = 1_000  # letters of an error, and of a cell's result, that are kept in any case: a result may be points
+RICH = ("display_data", "execute_result")
 
 
 class ExecuteToTheEnd(Execute):
@@ -28,7 +29,7 @@ class ExecuteToTheEnd(Execute):
     """
 
     notebook_limit = Integer(300, help="Seconds for the whole notebook.").tag(config=True)
-    most_output = Integer(1_000_000, help="Letters that are kept of what a cell prints.").tag(config=True)
+    most_output = Integer(1_000_000, help="Letters that are kept of what a cell shows.").tag(config=True)
     most_in_all = Integer(10_000_000, help="Letters that are kept of what a notebook's cells show.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
@@ -65,13 +66,28 @@ class ExecuteToTheEnd(Execute):
                 output.name = "stdout"
             elif output.output_type == "error":
                 shorten(output, max(SHORTEST, self.most_output - self._printed))
-        cell.outputs = joined(cell.outputs)
+        shown = cell.outputs
+        cell.outputs = joined(shown)
+        self._find_again(index, shown, cell.outputs)
         self._kept += len(str(cell.outputs))
         return cell, resources
 
+    def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> NotebookNode | None:
+        """Deal with what a kernel sends while this cell runs."""
+        self._place, self._outputs = cell_index, cell.outputs
+        return super().process_message(msg, cell, cell_index)
+
     def output(self, outs, msg: dict, display_id, cell_index: int):
-        """Keep an output, until too much is printed."""
-        if msg["msg_type"] == "stream":
+        """Keep an output, until too much is shown: pictures and pages count as well as what is printed."""
+        if msg["msg_type"] in (*RICH, "error"):
+            size = len(str(msg["content"]))
+            self._printed += size
+            if self._printed > self.most_output and msg["msg_type"] in RICH:
+                if msg["msg_type"] == "display_data" or size > SHORTEST or self._has_result:
+                    self._say_left_out(outs)
+                    return None
+                self._has_result = True
+        elif msg["msg_type"] == "stream":
             text = msg["content"]["text"]
             room = max(0, self.most_output - len(LEFT_OUT) - self._printed)
             self._printed += len(text)
@@ -93,8 +109,40 @@ class ExecuteToTheEnd(Execute):
         return min(super()._get_timeout(cell) or left, left)
 
     def _begin(self) -> None:
-        """A cell has its own room for what it prints, or what the cells before it left of the notebook's."""
-        self._printed, self._told = max(0, self.most_output + self._kept - self.most_in_all), False
+        """A cell has its own room for what it shows, or what the cells before it left of the notebook's."""
+        self._printed = max(0, self.most_output + self._kept - self.most_in_all)
+        self._told = self._has_result = False
+
+    def _say_left_out(self, outputs: list[NotebookNode]) -> None:
+        if not self._told:
+            self._told = True
+            outputs.append(nbformat.v4.new_output("stream", name="stdout", text=LEFT_OUT))
+
+    def _find_again(self, index: int, before: list[NotebookNode], after: list[NotebookNode]) -> None:
+        """Where the displays of a cell, which may still be updated, stand among its outputs now."""
+        now = {id(each): place for place, each in enumerate(after)}
+        for places in self._display_id_map.values():
+            if index in places:
+                there = [id(before[place]) for place in places[index] if place < len(before)]
+                places[index] = [now[each] for each in there if each in now]
+
+    def _update_display_id(self, display_id: str, msg: dict) -> None:
+        """Give displays new data if these have room, where the old have made some.
+
+        nbclient asks neither how large they are nor whether the display is still there.
+        """
+        size, more = _size(msg["content"]), {}
+        for index, places in self._display_id_map.get(display_id, {}).items():
+            outputs = self.nb.cells[index].get("outputs", [])
+            places[:] = [place for place in places if place < len(outputs) and "data" in outputs[place]]
+            more[index] = sum(size - _size(outputs[place]) for place in places)
+        total = sum(more.values())
+        self._printed += total
+        if total > 0 and self._printed > self.most_output:
+            self._say_left_out(self._outputs)
+            return
+        self._kept += total - more.get(self._place, 0)  # that of the cell itself is counted when it has run
+        super()._update_display_id(display_id, msg)
 
     def _stop(self, why: str) -> None:
         self._stopped = f"Stopped: {why}. What was earned before that stays."
@@ -102,6 +150,10 @@ class ExecuteToTheEnd(Execute):
 
     def _notice(self) -> NotebookNode:
         return nbformat.v4.new_output("error", ename=STOPPED, evalue=self._stopped, traceback=[self._stopped])
+
+
+def _size(shown: dict) -> int:
+    return len(str(shown.get("data"))) + len(str(shown.get("metadata")))
 
 
 def joined(outputs: list[NotebookNode]) -> list[NotebookNode]:

@@ -15,6 +15,7 @@ with needed("lab"):
     from nbconvert.filters.markdown_mistune import InvalidNotebook, IPythonRenderer, MarkdownWithMath
     from nbconvert.preprocessors.sanitize import SanitizeHTML
     from nbformat import NotebookNode
+    from nbgrader.converters import GenerateFeedback
     from traitlets import Any, List, Set, Unicode
 
 TAGS = [
@@ -40,13 +41,22 @@ LINK = "\\href"  # what MathJax makes a link of
 MOST = 5000  # signs that begin a tag or a character's name: to read more takes long
 # A parser opens these anew in each paragraph for as long as they are not closed, and alike ones three times at most.
 VARIED, FEW = re.compile(r"<(?:b|code|em|i|s|small|strong|tt|u)[\s/]", re.IGNORECASE), 50
+# A parser compares each name of an attribute with all before it in the tag; any word may turn out to be such a name.
+WORD, COMPARED = re.compile(r"[^\s/>=]+"), 50_000_000
+# Characters of Markdown, and signs in it from which one without its end is looked for to the end of the text.
+LONGEST, OPENERS, MANY = 100_000, re.compile(r"\[|\\begin\{|\\\\\("), 500
 SHOWN = {"text/plain", "text/latex", "text/markdown", "image/svg+xml", "image/png", "image/jpeg"}
 PEOPLE = "student", "first_name", "last_name", "notebook_path"  # which Formgrader's templates do not escape
 
 
 def as_text(source: str) -> str:
     """A text as HTML that shows it as it is."""
-    return f"<pre>{html.escape(source)}</pre>"
+    return _without_brackets(f"<pre>{html.escape(source)}</pre>")
+
+
+def _without_brackets(page: str) -> str:
+    """HTML that looks the same. The page's templates look behind each "[" for the end of a link, to the line's end."""
+    return page.replace("[", "&#91;")
 
 
 def _is_kept(tag: str, name: str, value: str) -> bool:
@@ -55,6 +65,25 @@ def _is_kept(tag: str, name: str, value: str) -> bool:
     if name == "src":
         return BELOW.fullmatch(value) is not None
     return name == "style" or name in ATTRIBUTES.get(tag, ())
+
+
+class Aside:
+    """Pictures that are written in a text, while something reads it that would drop them, or take long."""
+
+    def __init__(self):
+        self._mark, self._pictures = f"m{uuid.uuid4().hex}n", []
+
+    def put(self, text: str) -> str:
+        """The text with marks for its pictures."""
+        return INLINE.sub(self._put, text)
+
+    def _put(self, found: re.Match) -> str:
+        self._pictures.append(found[0])
+        return f"{self._mark}{len(self._pictures) - 1}e"
+
+    def back(self, text: str) -> str:
+        """What was made of it, with the pictures."""
+        return re.sub(f"{self._mark}([0-9]+)e", lambda found: self._pictures[int(found[1])], text)
 
 
 class Renderer(IPythonRenderer):
@@ -80,7 +109,9 @@ class Markdown(MarkdownWithMath):
 class Harmless(SanitizeHTML):
     """nbconvert's sanitiser, for Markdown as it is rendered, and for all kinds of outputs.
 
-    Use it in nbgrader_config.py, in `HTMLExporter.preprocessors`, whose settings Formgrader's page has.
+    Use it in nbgrader_config.py, in `HTMLExporter.preprocessors`, whose settings Formgrader's page has. Pages of
+    feedback have them, too, and stay as they are: students open those themselves. They are known by who makes them, for
+    the name of the template may be any: what a course sets is Formgrader's, too.
     """
 
     tags = List(Unicode(), TAGS, help="HTML that is shown as such; other is shown as text.").tag(config=True)
@@ -91,6 +122,8 @@ class Harmless(SanitizeHTML):
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """A notebook and the names beside it."""
+        if isinstance(getattr(self.parent, "parent", None), GenerateFeedback):
+            return nb, resources
         if self.parent is not None:
             self.parent.register_filter("markdown2html", self.markdown2html)
         for name in PEOPLE:
@@ -113,6 +146,9 @@ class Harmless(SanitizeHTML):
 
     def sanitize_code_outputs(self, outputs: list[NotebookNode]) -> list[NotebookNode]:
         """The outputs of a cell; of one that nothing is left of, its kind."""
+        for output in outputs:
+            if "data" in output:  # a kernel may send anything, and nobody loses the page for it
+                output.data = NotebookNode({kind: str(shown) for kind, shown in output.data.items()})
         kinds = [", ".join(output.get("data", ())) for output in outputs]
         for output, kind in zip(super().sanitize_code_outputs(outputs), kinds, strict=True):
             if "data" in output:
@@ -126,34 +162,40 @@ class Harmless(SanitizeHTML):
 
     def sanitize_html_tags(self, html_str: str) -> str:
         """HTML of which nothing acts. Where that cannot be said soon, or a formula has a link, it is shown as text."""
+        made = self._sanitized(html_str)
+        return as_text(html_str) if made is None else made
+
+    def _sanitized(self, html_str: str) -> str | None:
         before, opening, rest = html_str.partition(PANDAS)
         _, closing, after = rest.partition("</style>")
         given = before + after if closing else html_str
         if given.count("<") + given.count("&") > MOST or len(VARIED.findall(given)) > FEW:
-            return as_text(html_str)
-        mark, pictures = uuid.uuid4().hex, []
-
-        def put_aside(found: re.Match) -> str:
-            pictures.append(found[0])
-            return f"{mark}-{len(pictures) - 1}"
-
+            return None
+        aside = Aside()
+        given = aside.put(given)  # bleach would drop these addresses
+        words = WORD.findall(given) if "<" in given else []
+        if len(words) * len(set(words)) > COMPARED:
+            return None
         try:
-            made = super().sanitize_html_tags(INLINE.sub(put_aside, given))  # which would drop these addresses
+            made = super().sanitize_html_tags(given)
         except Exception:  # such as one for what is nested too deeply
-            return as_text(html_str)
-        if LINK in html.unescape(made):
-            return as_text(html_str)
-        return re.sub(rf"{mark}-(\d+)", lambda found: pictures[int(found[1])], made)
+            return None
+        return None if LINK in html.unescape(made) else aside.back(made)
 
     @pass_context
     def markdown2html(self, context, source: str) -> str:
-        """Markdown as HTML."""
+        """Markdown as HTML; as it was written where that would take long, or where a formula has a link."""
+        aside = Aside()
+        text = aside.put(source)
+        if len(text) > LONGEST or len(OPENERS.findall(text)) > MANY:
+            return as_text(source)
         attachments = context.get("cell", {}).get("attachments", {})
         try:
-            made = Markdown(Renderer(escape=False, attachments=attachments, exclude_anchor_links=True)).render(source)
+            made = Markdown(Renderer(escape=False, attachments=attachments, exclude_anchor_links=True)).render(text)
         except Exception:  # whatever it is: students write it
             return as_text(source)
-        return self.sanitize_html_tags(made)
+        made = self._sanitized(made)
+        return as_text(source) if made is None else _without_brackets(aside.back(made))
 
 
 def _numbers(size: dict) -> dict:

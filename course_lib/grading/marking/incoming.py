@@ -89,12 +89,13 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
 
     nbgrader's own `collect` stops for everybody at one time stamp that it cannot read, follows links, and keeps the
     older work unless it is told `--update`. Where a time cannot be read, or has not come yet, the folder's counts here.
-    A course without an exchange has no such folder; that is said as well.
+    A course without an exchange has no such folder; that is said as well. So is whose account another's work came from,
+    where accounts tell anything (`_telling`).
     """
-    newest: dict[str, tuple[datetime, str, Path]] = {}
+    newest: dict[str, tuple[datetime, str | None, Path]] = {}
     tomorrow = datetime.now(UTC).replace(tzinfo=None) + timedelta(days=1)
     problems: list[str] = []
-    strangers: dict[str, list[str]] = {}
+    wrote: list[tuple[str | None, str]] = []
     try:
         folders = sorted(inbound.iterdir())
     except OSError as error:
@@ -110,20 +111,22 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
         if safe_name(student) != student:
             problems.append(f"{_shown(folder.name)} in the exchange: no student can have this name")
             continue
-        owner, origin = _owner(folder), "exchange"
-        if owner not in (student, None):
-            origin = f"{BY_ANOTHER}{owner}"
-            strangers.setdefault(owner, []).append(student)
+        wrote.append((owner := _owner(folder), student))
         # A secret follows the time, whose zone may be written +08; the file has the time alone.
         time = _stamp(folder) or moment(rest.rpartition("+")[0]) or moment(rest)
         if time is None or time > tomorrow:  # of a wrong clock, it would be the newest for ever
             time = datetime.fromtimestamp(folder.stat().st_mtime, UTC).replace(tzinfo=None)
             problems.append(f"{_shown(folder.name)} in the exchange: its time cannot be right; the folder's was taken")
         if student not in newest or time > newest[student][0]:
-            newest[student] = (time, origin, folder)
-    problems += [_strange(owner, students) for owner, students in strangers.items()]
+            newest[student] = (time, owner, folder)
+    strangers, said = _telling(wrote, {folder.name.partition("+")[0] for folder in folders}, inbound)
+    problems += said
     found = {student: (_in_place(folder, problems), *how) for student, (*how, folder) in newest.items()}
-    return (_arrived(name, origin, files, time) for name, (files, time, origin) in found.items()), problems
+    origins = {(owner, student): f"{BY_ANOTHER}{owner}" for owner, student in wrote if owner in strangers - {student}}
+    return (
+        _arrived(name, origins.get((owner, name), "exchange"), files, time)
+        for name, (files, time, owner) in found.items()
+    ), problems
 
 
 def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitted: str | Path = "submitted") -> str:
@@ -324,6 +327,40 @@ def _digest(files: Mapping[PurePosixPath, bytes]) -> str:
         if path.name not in ("timestamp.txt", SECRET)
     ]
     return hashlib.sha256("".join(sorted(parts)).encode("utf-8", errors="replace")).hexdigest()
+
+
+def _telling(wrote: list[tuple[str | None, str]], students: set[str], inbound: Path) -> tuple[set[str], list[str]]:
+    """The accounts that wrote in the name of others and may be students', and sentences on these and on the others.
+
+    On many a drive all belongs to one account, and containers of all students run as one. What belongs to an account
+    that is no student's and wrote for several, or that the exchange itself belongs to, says nothing of anybody; nor
+    does any, where nobody's folder belongs to an account with the student's name.
+
+    wrote : the account and the student of each folder
+    students : all who ever handed something in in this course
+    """
+    others: dict[str, list[str]] = {}
+    for owner, student in wrote:
+        if owner not in (student, None):
+            others.setdefault(owner, []).append(student)
+    if not others:
+        return set(), []
+    course = _owner(inbound)
+    strangers = {
+        owner: whose
+        for owner, whose in others.items()
+        if owner in students or (len(set(whose)) == 1 and owner != course and any(o == s for o, s in wrote))
+    }
+    said = [_strange(owner, whose) for owner, whose in strangers.items()]
+    if silent := sorted(others.keys() - strangers):
+        number = sum(len(others[owner]) for owner in silent)
+        named = ", ".join(silent[:NAMED]) + (f" and {len(silent) - NAMED} more" if len(silent) > NAMED else "")
+        many = f"{number} folders in the exchange belong" if number > 1 else "A folder in the exchange belongs"
+        said.append(
+            f"{many} to {named}, by whom nobody can be told: the account is no student's, as on a drive or in "
+            "containers that have one for all. Whose work it is, is known by the folder's name alone"
+        )
+    return set(strangers), said
 
 
 def _strange(owner: str, students: list[str]) -> str:

@@ -1,6 +1,8 @@
 """What a student wrote into a cell that is not theirs: it is taken out of there, and not overwritten with the cell."""
 
 import ast
+import re
+from collections.abc import Iterator
 
 from course_lib._extras import needed
 from course_lib.grading.marking.reading import NEW_CELL
@@ -8,6 +10,10 @@ from course_lib.grading.marking.reading import NEW_CELL
 with needed("lab"):
     from IPython.core.inputtransformer2 import TransformerManager
     from nbformat import NotebookNode
+
+
+TIMED = re.compile(r"\s*%%(?:time|timeit|capture|prun)\b.*\n?")  # a magic that runs its cell as Python
+INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)  # what is bound in them stays in them
 
 
 def own_cell(source: str, is_code: bool) -> NotebookNode:
@@ -34,10 +40,10 @@ def stray_code(written: str, released: str, graded: bool) -> str:
         return stray_text(written, released)
     lines = _as_python(written).splitlines()
     old = {ast.dump(statement) for statement in known.body}
-    names = set().union(*map(_names, known.body), "_")
+    names = set().union(*map(bound_by, known.body), "_")
     own = []
     for statement in tree.body:
-        bound = _names(statement)
+        bound = bound_by(statement)
         if ast.dump(statement) not in old and (bound - names or not (bound or graded)):
             decorators = getattr(statement, "decorator_list", [])
             first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
@@ -72,16 +78,10 @@ def lines_of(source: str) -> set[str]:
     return {line.strip() for line in source.splitlines() if line.strip()}
 
 
-def _as_python(source: str) -> str:
-    return TransformerManager().transform_cell(source)
-
-
-def _names(statement: ast.stmt) -> set[str]:
+def bound_by(statement: ast.stmt) -> set[str]:
     """The names that a statement at the top of a cell binds."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {statement.name}
     found = set()
-    for node in ast.walk(statement):
+    for node in at_top(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -89,3 +89,17 @@ def _names(statement: ast.stmt) -> set[str]:
         elif isinstance(node, ast.alias):
             found.add((node.asname or node.name).partition(".")[0])
     return found
+
+
+def at_top(statement: ast.stmt) -> Iterator[ast.AST]:
+    """A statement and its parts, without the insides of functions and classes; a definition itself is a part."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        yield (node := waiting.pop())
+        if not isinstance(node, INNER):
+            # What a comprehension counts with is bound nowhere else.
+            waiting += [node.iter, *node.ifs] if isinstance(node, ast.comprehension) else ast.iter_child_nodes(node)
+
+
+def _as_python(source: str) -> str:
+    return TransformerManager().transform_cell(TIMED.sub("", source, count=1) if TIMED.match(source) else source)

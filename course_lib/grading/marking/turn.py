@@ -1,6 +1,7 @@
 """One run at a time over a course, and one that is ended from outside ends in order."""
 
 import contextlib
+import errno
 import signal
 import sys
 from collections.abc import Iterator
@@ -19,16 +20,23 @@ def only_run(root: Path) -> Iterator[None]:
 
     Raises
     ------
-    ValueError : there is another one, or no such folder.
+    ValueError : there is another one, or no such folder, or nobody can tell, as the lock is another account's.
     """
     if not root.is_dir():
         raise ValueError(f"{root} is no folder of a course")
-    lock = filelock.FileLock(root / LOCK)  # the operating system's, so it ends with the processes that hold it
+    # The operating system's, so it ends with the processes that hold it. All who may grade here may open it, whatever
+    # the umask of who came first.
+    lock = filelock.FileLock(root / LOCK, mode=0o666)
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:
         raise ValueError(f"Another run is grading in {root.resolve()}: wait for its end.") from None
     except (OSError, NotImplementedError) as error:
+        if getattr(error, "errno", None) == errno.EACCES and (root / LOCK).exists():
+            raise ValueError(
+                f"{root.resolve() / LOCK} belongs to another account and cannot be opened, so that nobody can tell "
+                "whether a run of that account is grading here. When none is, remove the file."
+            ) from None
         print(
             f"Warning: {root.resolve() / LOCK} cannot be locked ({getattr(error, 'strerror', None) or error}): nothing "
             "keeps a second run out. See to it that no other one grades in this course until this one has ended.",

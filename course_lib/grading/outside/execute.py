@@ -26,6 +26,10 @@ with needed("lab"):
     from traitlets import Dict, Enum, List, TraitError, Unicode, validate
 
 ANSWERS = "course_lib.grading.answering"  # which every kernel imports
+GONE = (  # nothing of ours is made or asked before nbgrader has made room for what it is about to write
+    "As it was told to grade whatever there is, nbgrader has removed the executed notebook of {!r} first, if there was "
+    "one. Marks stay as they are; grade again to have both anew."
+)
 LIMITS = {"memory": 2 * 2**30, "processes": 64, "scratch": 128 * 2**20}  # settings of SandboxProvisioner
 
 
@@ -97,9 +101,10 @@ class ExecuteOutside(ExecuteToTheEnd):
             check_named(self, self._assignment)
             check_sandbox(self, self._assignment)
         except ValueError as error:
+            why = f"{error} {GONE.format(about['student'])}" if converter.force else str(error)
             if not isinstance(converter.parent, AutogradeApp):  # asked for one student alone
-                raise NbGraderException(str(error)) from None
-            self.log.error(str(error))
+                raise NbGraderException(why) from None
+            self.log.error(why)
             raise EndOfRun(1) from None
         if self._packages is not None:
             self._root = coursedir.root
@@ -165,14 +170,6 @@ class ExecuteOutside(ExecuteToTheEnd):
             "packages": self.assignments[assignment], "hidden": [root, *self.also_hidden, *filter(None, [exchange])],
             "seconds": 2.0 * self.notebook_limit, "warm": warm and [*warm, ANSWERS], **LIMITS, **self.limits,
         }  # fmt: skip
-
-    def output(self, outs, msg: dict, display_id, cell_index: int):
-        """Keep an output, until too much is shown: pictures and pages count as well as what is printed."""
-        if self._packages is not None and msg["msg_type"] != "stream":
-            self._printed += len(str(msg["content"]))
-            if self._printed > self.most_output and msg["msg_type"] != "error":
-                return None
-        return super().output(outs, msg, display_id, cell_index)
 
     # What an examinee asks of whoever runs its kernel
 

@@ -72,6 +72,7 @@ WRITTEN = {
     "a table": f"| a |\n|---|\n| {IMAGE} |",
     "a formula": rf"$a </script>{IMAGE}$ and $$\text{{{IMAGE}}}$$" + f"\n\n\\begin{{align}}{IMAGE}\\end{{align}}",
     "a button of the page's": '<div class="btn full-credit nbgrader_cell" id="statusmessage">x</div>',
+    "a picture's bytes that end in a digit of another script": "<b>data:image/png;base64,A\u0663</b>",
     "too many signs": "<b>" * 6000 + IMAGE,
     "too deep": "> " * 3000 + IMAGE,
 }
@@ -84,6 +85,7 @@ ATTACHED = {
     "a file of no kind": {"x": {}},
     "no file": {},
 }
+KINDS = "text/html", "text/markdown", "text/latex", "text/plain", "image/svg+xml", "image/png", "image/jpeg"
 SHOWN = {
     "HTML": {"text/html": "".join(WRITTEN[name] for name in ("a script", "a drawing", "a frame", "a form", "a table"))},
     "a script": {"application/javascript": EVIL},
@@ -99,6 +101,8 @@ SHOWN = {
     "a PDF": {"application/pdf": f'"><script>{EVIL}</script>'},
     "data": {"application/json": {"x": IMAGE}},
     "a text": {"text/plain": f"\x1b[31m{IMAGE}\x1b[0m"},
+    "a text in a list of other things": {"text/plain": [IMAGE, 5]},
+    **{f"a number for {kind}": {kind: 5} for kind in KINDS},
     "an unknown kind": {f'x/"><img src=x onerror="{EVIL}"': IMAGE},
 }
 ABOUT = {  # metadata of an output
@@ -115,8 +119,8 @@ def works() -> dict:
         source = f"![a](attachment:x) ![b](<attachment:{next(iter(files), 'y')}>)"
         made[f"attached: {name}"] = new_markdown_cell(source, attachments=copy.deepcopy(files))
     for name, data in SHOWN.items():
-        output = new_output("display_data", data=copy.deepcopy(data))
-        made[f"shown: {name}"] = new_code_cell("x", outputs=[output])
+        cell = made[f"shown: {name}"] = new_code_cell("x", outputs=[new_output("display_data")])
+        cell.outputs[0].data = copy.deepcopy(data)  # not all of it is as nbformat would have it
     for name, about in ABOUT.items():
         data = {"text/html": WRITTEN["a script"]} if "text/html" in about else {"image/png": "x"}
         made[f"about: {name}"] = new_code_cell("x", outputs=[new_output("display_data", data, metadata=about)])
