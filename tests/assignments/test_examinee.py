@@ -220,9 +220,11 @@ def test_a_kernel_that_ends_when_no_more_is_asked_is_kept(ask):
 def test_what_never_listens_holds_nobody_up(ask):
     call, _, one = ask(None)
     one.prepare()
-    with pytest.raises(channel.Deaf):
-        for _ in range(100_000):
-            one._channel.tell("x" * 1000)
+    for _ in range(5):  # what waits may move on to the kernel's side, and makes room once more
+        with pytest.raises(channel.Deaf):
+            for _ in range(100_000):
+                one._channel.tell("x" * 1000)
+        time.sleep(0.1)
     with pytest.raises(CheckFailed, match="does not listen"):
         call()
 
