@@ -59,14 +59,14 @@ class Graded:
 
     def scores(self, student: str) -> dict[str, float]:
         if student not in self.done:
-            self.grade(student)
+            self.grade(student, "--force")  # another test may have graded it in its own way
         scores = self.course.scores(student)
         return {name: scores[name] for name in self.most}
 
     def shown(self, student: str, name: str) -> str:
         """What a cell showed."""
         if student not in self.done:
-            self.grade(student)
+            self.grade(student, "--force")  # another test may have graded it in its own way
         path = self.course.root / "autograded" / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
         cell = next(cell for cell in nbformat.read(path, as_version=4).cells if grade_id(cell) == name)
         return "\n".join(output.get("text", "") or "\n".join(output.get("traceback", [])) for output in cell.outputs)
