@@ -5,6 +5,7 @@ this process has no tensors in it.
 """
 
 import contextlib
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 
@@ -35,14 +36,17 @@ class Torch:
             return tensor.detach().cpu().numpy()
 
     def mark(self, tensor, followed: bool) -> str:
-        """What it is of CONSTANT, LEAF and RESULT, followed or not: nobody else would know."""
+        """What it is, followed or not: nobody else would know. VARIABLE is a parameter without derivatives."""
         if not (tensor.requires_grad and tensor.is_floating_point()):
-            return CONSTANT
+            return VARIABLE if isinstance(tensor, self.module.nn.Parameter) else CONSTANT
         return LEAF if tensor.is_leaf else RESULT
 
     def made(self, array: np.ndarray, mark: str):
         """A tensor of an array that nobody else writes to."""
-        return self.module.from_numpy(array).requires_grad_(mark in FOLLOWED)
+        tensor = self.module.from_numpy(array)
+        if mark == VARIABLE:
+            return self.module.nn.Parameter(tensor, requires_grad=False)
+        return tensor.requires_grad_(mark in FOLLOWED)
 
     def given(self, leaf, mark: str):
         """What a function gets in the place of a leaf: of what was a RESULT, something that may be written to."""
@@ -168,6 +172,14 @@ def owner_of(value) -> Torch | TensorFlow | None:
         if sys.modules.get(name) is not None and isinstance(value, owner.kinds()):
             return owner
     return None
+
+
+def of_tests(name: str) -> str:
+    """The framework in which tests compute for a notebook that is written in this one: PyTorch, where it is installed.
+
+    It begins and computes in a small part of the time that TensorFlow takes.
+    """
+    return Torch.name if importlib.util.find_spec(Torch.name) else name
 
 
 def loaded(name: str | None) -> Torch | TensorFlow | None:

@@ -4,7 +4,7 @@ Whatever is read becomes a plain value: None, a truth value, a number, a text, a
 tuple, a list, a dictionary or an iterator of these. Nothing that is read runs. What is no such value is written as the
 name of its type alone. A function passes only where a `Budget` keeps it, as a number by which the other side may call
 it. A tensor passes as the array that it holds, and as what it is to its framework; it is read where that has been
-imported.
+imported, or as one of another framework, in which this side computes.
 """
 
 import base64
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from course_lib.grading.frameworks import CONSTANT, FOLLOWED, VARIABLE, loaded, owner_of
+from course_lib.grading.frameworks import CONSTANT, FOLLOWED, OWNERS, VARIABLE, loaded, owner_of
 
 KINDS = "biufc"  # of NumPy's dtypes: truth values, integers, floats, complex numbers
 BYTES = 2**24  # of all arrays in a message, and of all its texts
@@ -37,6 +37,7 @@ class Budget:
     made : of a number that is read, a function that calls the other side's; None: no function passes.
     follow : of each tensor that is differentiated, and what it is: the tensor to be taken in its place, where it is
         read. None: none is asked for its derivatives later.
+    frameworks: what tensors are here, and what they are on the other side. None: each is of its own on both.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class Budget:
         keep: Callable[[Callable], int] | None = None,
         made: Callable[[int], Callable] | None = None,
         follow: Callable | None = None,
+        frameworks: tuple[str, str] | None = None,
     ):
         self.bytes, self.items, self.keep, self.made, self.follow = bytes, items, keep, made, follow
+        self.frameworks = frameworks
 
     def take(self, bytes: int, depth: int) -> None:
         """Raise `Malformed` where it is not left."""
@@ -72,7 +75,8 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
         array = owner.numbers(value)
         if array is not None and array.dtype.kind in KINDS:
             mark = owner.mark(value, budget.follow is not None)
-            form = ["tensor", owner.name, mark, *_numbers(array, budget, depth)]
+            _, theirs = budget.frameworks or (None, owner.name)
+            form = ["tensor", theirs, mark, *_numbers(array, budget, depth)]
             if budget.follow and mark in FOLLOWED:
                 budget.follow(value, mark)
             return form
@@ -160,8 +164,10 @@ def _array(name: str, dtype: str, shape: list, data: str, budget: Budget, depth:
 
 
 def _tensor(framework: str, mark: str, dtype: str, shape: list, data: str, budget: Budget, depth: int):
-    array, owner = _array("array", dtype, shape, data, budget, depth), loaded(framework)
-    if owner is None or not array.dtype.isnative or mark not in (CONSTANT, VARIABLE, *FOLLOWED):
+    ours, _ = budget.frameworks or (framework, None)
+    array, owner = _array("array", dtype, shape, data, budget, depth), loaded(ours)
+    known = framework in OWNERS and mark in (CONSTANT, VARIABLE, *FOLLOWED)
+    if owner is None or not (known and array.dtype.isnative):
         raise Malformed("it is a tensor of no framework that is in use here")
     if mark in FOLLOWED and array.dtype.kind != "f":
         raise Malformed("it is differentiated, and holds no floats")

@@ -3,16 +3,18 @@
 import json
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 import torch
 
-from course_lib.grading import answering, expect_kept, followed
+from course_lib.grading import answering, expect_kept, followed, frameworks
 from course_lib.grading.compare import CheckFailed
+from course_lib.grading.outside import prepared
 from course_lib.grading.outside.tests import HiddenTests
-from course_lib.grading.values import Malformed, read, write
+from course_lib.grading.values import Budget, Malformed, read, write
 from tests.support.course import ROOT
 from tests.support.examinees import InThisProcess
 
@@ -26,6 +28,22 @@ def graphs_again():
 
 IMPORTS = {"torch": "import torch\n", "tensorflow": "import tensorflow as tf\n"}
 each_framework = pytest.mark.parametrize("framework", IMPORTS)
+
+
+@pytest.fixture
+def no_torch(monkeypatch):
+    """Where PyTorch is not installed tests compute in the notebook's own framework."""
+    find = frameworks.importlib.util.find_spec
+    monkeypatch.setattr(frameworks.importlib.util, "find_spec", lambda name: None if name == "torch" else find(name))
+
+
+@pytest.fixture(params=[*IMPORTS, "tensorflow alone"])
+def framework(request):
+    """Of the notebook; alone: the tests compute in it, too."""
+    name, _, alone = request.param.partition(" ")
+    if alone:
+        request.getfixturevalue("no_torch")
+    return name
 
 # Values that pass
 
@@ -95,6 +113,12 @@ REFUSED = {
 def test_what_is_no_tensor_is_refused(given):
     with pytest.raises(Malformed):
         read(given)
+
+
+@pytest.mark.parametrize("framework", ["jax", "sys"])
+def test_a_tensor_of_a_framework_that_does_not_exist_is_none_of_ours(framework):
+    with pytest.raises(Malformed, match="in use"):
+        read(form(framework), Budget(frameworks=("torch", "tensorflow")))
 
 
 def test_a_tensor_of_a_framework_that_is_not_in_use_is_refused(monkeypatch):
@@ -218,12 +242,10 @@ def lost(code: str) -> list[str]:
     return [line.partition("of 1  ")[2] for line in outputs[0]["text"].splitlines() if line.startswith("  0 of")]
 
 
-@each_framework
 def test_derivatives_go_through_calls_in_both_directions(framework):
     assert lost(IMPORTS[framework] + RIGHT) == []
 
 
-@each_framework
 def test_a_derivative_that_is_cut_is_missed_where_it_is_cut(framework):
     def cut(step):
         return IMPORTS[framework] + RIGHT.replace(step, CUT[framework].replace("CUT", step))
@@ -283,7 +305,7 @@ def test_what_was_computed_may_be_changed_and_a_leaf_may_not():
         examinee.call("f", (leaf,), {}, {})
 
 
-def test_derivatives_of_picked_rows_in_tensorflow():
+def test_derivatives_of_picked_rows_in_tensorflow(no_torch):
     """They come apart, as places and numbers, on either side."""
     examinee = examinee_of("def f(x):\n    return tf.gather(x, [0, 0, 1])", "tensorflow")
     x = tf.constant([[1.0], [2.0]])
@@ -292,6 +314,65 @@ def test_derivatives_of_picked_rows_in_tensorflow():
         with examinee.derivatives.of([x]):
             found = tf.gather(examinee.call("f", (x,), {}, {}), [0, 2, 2])
     assert tape.gradient(found, x).numpy().tolist() == [[1.0], [2.0]]
+
+
+def test_tests_of_a_notebook_in_tensorflow_compute_in_pytorch():
+    examinee = examinee_of("def f(step, x):\n    return step(tf.gather(x, [0, 0, 1]))", "tensorflow")
+    x, seen = torch.tensor([[1.0], [2.0]], requires_grad=True), []
+
+    def step(rows):
+        seen.append(rows)
+        return rows * rows * x[0]
+
+    with examinee.derivatives.of([x]):
+        found = examinee.call("f", (step, x), {}, {})
+    (found * torch.tensor([[1.0], [0.0], [2.0]])).sum().backward()  # a³ + 2ab²
+    assert isinstance(seen[0], torch.Tensor) and x.grad.tolist() == [[3 + 2 * 4], [4 * 2]]
+
+
+def test_where_pytorch_is_missing_tests_compute_in_tensorflow_alone(no_torch):
+    examinee = examinee_of("made = tf.constant([1, 2])", "tensorflow")
+    assert examinee.derivatives.of_tests == "tensorflow" and tf.is_tensor(examinee.values(["made"])[0]["made"])
+
+
+def test_only_what_the_tests_compute_in_is_imported_for_a_notebook_in_tensorflow(monkeypatch):
+    imported = []
+    monkeypatch.setattr("importlib.import_module", lambda name: imported.append(name))
+    examinee_of("import torch", "tensorflow")
+    assert imported == ["torch"]
+    imported.clear()
+    monkeypatch.setattr(prepared.asyncio, "run", lambda preparing: preparing.close() or "")
+    settings = types.SimpleNamespace(
+        sandbox=prepared.REQUIRED,
+        assignments=["a"],
+        warm={"a": ["numpy", "tensorflow"]},
+        sandbox_settings=lambda *_: {},
+    )
+    prepared._have.cache_clear()
+    prepared.prepare_sandbox(settings, "a", "/")
+    prepared._have.cache_clear()
+    assert imported == ["torch"]
+
+
+def test_a_variable_that_goes_through_the_tests_comes_back_as_one():
+    code = "def f(step):\n    x = step(tf.Variable([1.0]))\n    return x.assign(x + 1) * 1, step(x)"
+    seen = []
+    found, variable = examinee_of(code, "tensorflow").call("f", (lambda x: seen.append(x) or x,), {}, {})
+    assert found.tolist() == [2.0] and variable.tolist() == [2.0]
+    assert all(isinstance(each, torch.nn.Parameter) and not each.requires_grad for each in [*seen, variable])
+
+
+def test_what_a_notebook_in_tensorflow_changes_of_its_arguments_is_seen():
+    examinee = examinee_of("def f(given):\n    given['a'] = given['a'] + 1", "tensorflow")
+    given = {"a": torch.ones(2)}
+    examinee.call("f", (given,), {}, {})
+    assert any(own is given["a"] and after.tolist() == [2, 2] for own, after in examinee.changed)
+
+
+def test_a_notebook_s_own_tensors_are_values_of_the_framework_in_which_the_tests_compute():
+    examinee = examinee_of("made = tf.constant([1, 2])", "tensorflow")
+    values, _ = examinee.values(["made"])
+    assert isinstance(values["made"], torch.Tensor) and values["made"].tolist() == [1, 2]
 
 
 def test_calls_of_earlier_tests_are_forgotten(monkeypatch):
@@ -392,7 +473,7 @@ def test_derivatives_of_ours_that_are_not_to_be_had(wanted):
             examinee.call("f", (lambda x: x * 2, x), {}, {})
 
 
-def test_a_tensor_of_another_framework_is_no_result():
+def test_a_tensor_of_another_framework_is_no_result(no_torch):
     examinee = examinee_of("import tensorflow as tf\ndef f(x):\n    return tf.Variable([1.0])")
     assert isinstance(examinee.call("f", (torch.ones(1),), {}, {}), tf.Variable)
     code = "import torch\ndef f(x):\n    return torch.ones(1, requires_grad=True)"
@@ -416,7 +497,7 @@ def test_each_tensor_says_whether_it_is_followed_whatever_else_is_imported(k):
     assert examinee.call("f", (lambda x, k: x * x * float(k),), {}, {}).tolist() == [12]
 
 
-def test_a_tensor_of_tensorflow_says_so_while_it_is_recorded():
+def test_a_tensor_of_tensorflow_says_so_while_it_is_recorded(no_torch):
     code = "def f(step, x):\n    return step(x)"
     examinee, x = examinee_of(code, "tensorflow"), tf.constant([3.0])
     marks = []

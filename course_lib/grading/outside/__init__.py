@@ -31,14 +31,17 @@ which makes plain values and executes nothing: no pickle, no object dtype. It re
 Tensors pass as arrays do, with the name of their framework and whether they are differentiated; sparse, quantised and
 other ones, of which NumPy makes no array, do not. A tensor is read where its framework has been imported, and no test
 sees one of the student's: PyTorch and TensorFlow make it anew, of bytes. Modules and layers do not pass.
+The tests of an assignment hold for both frameworks, so they compute in PyTorch, where it is installed, for a notebook
+in TensorFlow, too: to the tests its tensors are PyTorch's, and to the notebook those of the tests are TensorFlow's.
+This process then never imports TensorFlow, which takes seconds, and computes in a small part of its time.
 
 Derivatives go through a call. To the framework of the tests it is one operation, and to that of the student's kernel a
 call of one of our functions is one as well. Whoever is asked for derivatives of its operation asks the other side, by
 the number of the call, and that side takes them through the graph that it kept (`course_lib/grading/followed.py`). The
-student's kernel keeps the last hundred calls of a test, and this process what it computed during a call. In TensorFlow
-only what `Tensors.gradients` and `expect_gradients` call is followed; in PyTorch, whatever depends on a tensor with
-`requires_grad` that was given to it. No derivative has a derivative. A wrong one costs points, and can do no more: it
-is an array like the one by which it is taken, or it is refused.
+student's kernel keeps the last hundred calls of a test, and this process what it computed during a call. Where the
+tests compute in TensorFlow only what `Tensors.gradients` and `expect_gradients` call is followed; in PyTorch, whatever
+depends on a tensor with `requires_grad` that was given to it. No derivative has a derivative. A wrong one costs points,
+and can do no more: it is an array like the one by which it is taken, or it is refused.
 
 Seeds. `seeds.seed_for` is an HMAC of the assignment, the student and what the student wrote, under a secret that
 is drawn once for a course and lies in `.grading-secret` beside the gradebook. The same work gets the same inputs when

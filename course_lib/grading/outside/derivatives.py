@@ -53,14 +53,22 @@ class Derivatives:
     """What is known of calls whose derivatives may be asked for.
 
     framework : in which the notebook is written, as it says; None of one without tensors
+    of_tests : in which the tests compute for it
     """
 
     def __init__(self):
         self.framework: str | None = None
+        self.of_tests: str | None = None
         self._leaves: list = []
         self._tape = None
         self._calls: list[Call] = []  # that are under way, the innermost last
         self._number, self._first = 0, 1  # of the last call, and of the first that is not forgotten
+
+    @property
+    def frameworks(self) -> tuple[str, str] | None:
+        """What tensors are here, and what they are to the notebook; None where that is the same."""
+        differ = self.of_tests and self.framework and self.of_tests != self.framework
+        return (self.of_tests, self.framework) if differ else None
 
     def forget(self) -> None:
         """No derivatives of earlier calls are asked for any more."""

@@ -12,7 +12,7 @@ import numpy as np
 from course_lib.grading.clock import Fed, starved
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S, Stopped, contained
-from course_lib.grading.frameworks import OWNERS, loaded
+from course_lib.grading.frameworks import OWNERS, loaded, of_tests
 from course_lib.grading.outside import channel
 from course_lib.grading.outside.channel import GRACE_S, Channel
 from course_lib.grading.outside.derivatives import Call, Derivatives
@@ -91,11 +91,11 @@ class Examinee:
             self._functions, self._raised = [], []
         call = self.derivatives.call((name, *sorted(served)), served, self._pull)
         arguments = {str(place): value for place, value in enumerate(given)} | named
-        forms = {key: write(value, Budget(keep=self._keep, follow=call.gives)) for key, value in arguments.items()}
+        forms = {key: write(value, self._budget(self._keep, call.gives)) for key, value in arguments.items()}
         asked = {"name": name, "given": forms, "served": sorted(served), **self.derivatives.about(call)}
 
         def understood(said: dict):
-            return read(said["value"], Budget(follow=call.gets if call.followed else None))
+            return read(said["value"], self._budget(follow=call.gets if call.followed else None))
 
         return self._answer(call, asked, arguments, understood)
 
@@ -120,7 +120,7 @@ class Examinee:
         try:
             with self.derivatives.under_way(call):
                 said = self._ask(asked, call.served)
-                self.changed += changes_of(arguments, said.get("changed", {}))
+                self.changed += changes_of(arguments, said.get("changed", {}), self.derivatives.frameworks)
                 if said["kind"] == "returned":
                     return understood(said)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -148,7 +148,7 @@ class Examinee:
         names = list(names)
         try:
             said = self._ask({"values": names}, {})
-            values = {name: read(said["values"][name]) for name in names if name in said["values"]}
+            values = {name: read(said["values"][name], self._budget()) for name in names if name in said["values"]}
             return values, [name for name in names if name in said["missing"]]
         except CheckFailed:  # as the first call will say
             self._lost = True
@@ -163,18 +163,20 @@ class Examinee:
         return [name for name in names if isinstance(said, list) and name in said]
 
     def look_for_a_framework(self) -> None:
-        """Import what the notebook has imported of those that have tensors; and which of them it is written in."""
+        """Which of those that have tensors the notebook is written in; import what the tests compute in for it."""
         self.recover()
         try:
             said = self._ask({"frameworks": list(OWNERS)}, {})
         except (CheckFailed, ValueError):  # as the first call will say
             self._lost, said = True, {}
         name, imported = said.get("name"), said.get("loaded")
-        for each in OWNERS:
-            if isinstance(imported, list) and each in imported:
-                with contextlib.suppress(CheckFailed), contained(IMPORTS_S):  # for what they print at their start
-                    importlib.import_module(each)
-        self.derivatives.framework = name if isinstance(name, str) and loaded(name) else None
+        imported = [each for each in OWNERS if isinstance(imported, list) and each in imported]
+        ours = of_tests(name) if name in imported else None
+        for each in imported if ours in (None, name) else [ours]:
+            with contextlib.suppress(CheckFailed), contained(IMPORTS_S):  # for what they print at their start
+                importlib.import_module(each)
+        if loaded(ours):
+            self.derivatives.framework, self.derivatives.of_tests = name, ours
 
     def prepare(self) -> None:
         """Let the kernel answer, a new one where the last call lost the old one; before a test, outside of its time."""
@@ -272,6 +274,9 @@ class Examinee:
             "than one second here."
         )
 
+    def _budget(self, keep: Callable | None = None, follow: Callable | None = None) -> Budget:
+        return Budget(keep=keep, follow=follow, frameworks=self.derivatives.frameworks)
+
     def _keep(self, function: Callable) -> int:
         self._functions.append(function)
         return len(self._functions) - 1
@@ -303,14 +308,14 @@ class Examinee:
         else:
             raise Malformed("it asks for a value that is not to be had")
         number, inner = self.derivatives.inner()
-        budget = Budget(VALUE_BYTES, VALUES, follow=inner.takes)
+        budget = Budget(VALUE_BYTES, VALUES, follow=inner.takes, frameworks=self.derivatives.frameworks)
         given = {key: read(form, budget) for key, form in forms.items()}
         if any(map(too_large, given.values())):
             raise Malformed("it asks for values that are too large")
         by_place = [value for key, value in given.items() if key.isdigit()]
         by_name = {key: value for key, value in given.items() if not key.isdigit()}
         value = function(*by_place, **by_name)
-        return {"value": write(value, Budget(keep=self._keep, follow=inner.returns)), "number": number}
+        return {"value": write(value, self._budget(self._keep, inner.returns)), "number": number}
 
     def _derivatives(self, wanted: dict, served: dict[str, Callable]) -> dict:
         cotangent = read(wanted.get("cotangent"), Budget(VALUE_BYTES, VALUES))

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from course_lib._extras import needed
 from course_lib.grading.contain import _descriptor_silenced
-from course_lib.grading.frameworks import OWNERS
+from course_lib.grading.frameworks import OWNERS, of_tests
 from course_lib.grading.outside.configured import REQUIRED, Settings
 from course_lib.grading.outside.tests import compiled, names_asked_for
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner
@@ -61,7 +61,7 @@ def prepare_tests(settings: Settings, gradebook: Gradebook, assignment: str) -> 
 def prepare_sandbox(settings: Settings, assignment: str, root: str) -> str:
     """Import what an assignment's kernels are to be warm with, so that all gradings forked from this process share it.
 
-    Frameworks are imported in this process at the same time, whatever comes of it in the sandbox.
+    What their tests compute in is imported in this process at the same time, whatever comes of it in the sandbox.
 
     root : the folder of the course
 
@@ -79,7 +79,7 @@ def prepare_sandbox(settings: Settings, assignment: str, root: str) -> str:
             prepared = beside.submit(asyncio.run, preparing)
             for module in OWNERS:
                 if module in settings.warm[assignment]:
-                    _have(module)  # what hidden tests compare with is made of tensors, too
+                    _have(of_tests(module))  # what hidden tests compare with is made of tensors, too
             return prepared.result()
     except SandboxMissing:  # each grading says so
         return ""

@@ -127,10 +127,10 @@ class HiddenTests:
                 return why
 
         class TensorsFromOutside(Tensors):
-            """Of the framework in which the notebook is written, where derivatives go through the student's calls."""
+            """Of the framework in which the tests compute, where derivatives go through the student's calls."""
 
             def __init__(self, namespace: dict):
-                name = examinee.derivatives.framework
+                name = examinee.derivatives.of_tests
                 if name is None:
                     super().__init__({})  # says what to do
                 self.framework, self._make, self._sum, take, _ = FRAMEWORKS[name]
