@@ -224,7 +224,10 @@ def configured(tmp_path, monkeypatch):
     (OUTSIDE, "Nothing is graded: .* Add 'hw': \\['numpy'\\] to the first, .*as_nbgrader = \\['hw'\\]: then"),
     (OUTSIDE + AS_NBGRADER.replace("hw", "x"), "Nothing is graded: .*as_nbgrader = \\['x', 'hw'\\]"),
     (NAMED, "names 'hw', and nothing in .* marks it from outside: write 'course_lib.grading.outside.execute.Exec"),
-    (OUTSIDE.replace("ExecuteO", "ExecuteI"), "autograde_preprocessors names course_lib.*, which cannot be imported"),
+    (OUTSIDE.replace("ExecuteO", "ExecuteI"), "autograde_preprocessors names 'course_lib.*', which cannot be imported"),
+    ("c.Autograde.autograde_preprocessors = ['.x']\n", "autograde_preprocessors names '.x', which cannot be imported"),
+    (OUTSIDE + NAMED + AS_NBGRADER, "names 'hw' both in .*as_nbgrader = \\[\\]: then its tests run outside"),
+    (NAMED + AS_NBGRADER, "names 'hw' both in .* take 'hw' out of the first"),
     (OUTSIDE + NAMED, "There is none. To grade without .*sandbox = 'off' in .* COURSE_GRADING_SANDBOX to off"),
 ])  # fmt: skip
 def test_an_assignment_is_refused_where_nobody_has_said_how_it_is_marked_or_that_cannot_be(configured, lines, why):

@@ -10,7 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 from nbconvert.exporters import HTMLExporter
 from nbconvert.filters import strings
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output, new_raw_cell
 from nbgrader.converters import GenerateFeedback
 from nbgrader.server_extensions.formgrader.formgrader import FormgradeExtension
 from traitlets.config import Config
@@ -23,6 +23,7 @@ from tests.support.site_checker import open_browser
 
 WORKS = markup.works()
 KEPT = {"class", "id", "style", "alt", "title", "src", "border", "start", "width", "height"}
+SETTERS = ["href", "mmlToken", "style", "class", "cssId", "bbox", "require", "csname"]  # MathJax's, of attributes
 OWN = {"button", "input", "textarea"}  # Formgrader's, with a graded cell
 SOURCES = sorted((ROOT / "assignments" / "source").glob("*/*.ipynb"))
 PLOT = f"data:image/png;base64,{markup.PIXEL}"
@@ -68,8 +69,8 @@ def cells_of(page):
 
 def acting(tree):
     """What might act in a part of a page: elements and attributes that are in no list of harmless ones."""
-    formulas = tree.find_all(string=lambda text: r"\href" in text)  # MathJax looks for none where code is
-    found = [f"link {text}" for text in formulas if not text.find_parent(["pre", "code"])]
+    texts = [text for text in tree.find_all(string=True) if not text.find_parent(["pre", "code"])]  # MathJax's
+    found = [f"{name} in {text}" for name in SETTERS for text in texts if f"\\{name}" in text.replace("\0", "")]
     for element in tree.find_all():
         if element.name in OWN and not element.find_parent(class_="text_cell_render"):
             continue
@@ -158,6 +159,8 @@ def test_names_are_no_markup(exporter):
     tree = BeautifulSoup(text, "html.parser")
     assert tree.select_one("a.name-shown").text.strip() == "<b>Smith, A\"nn'a"
     assert tree.select_one("a.name-shown")["data-link"] == NAMES["notebook_path"]
+    formula, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(), ABOUT | NAMES | {"last_name": r"$\href{x}y$"})
+    assert "\\" not in BeautifulSoup(formula, "html.parser").select_one("a.name-shown").text
     unknown, _ = exporter.from_notebook_node(nbformat.v4.new_notebook(), ABOUT | NAMES | {"last_name": None})
     assert BeautifulSoup(unknown, "html.parser").select_one("a.name-shown").text.strip() == "anna"
 
@@ -204,6 +207,46 @@ def test_what_takes_long_to_be_made_html_is_text_at_once():
     assert time.process_time() - begun < 20
 
 
+LONG = "if a[0] < b.c(1, 2): return 'x' & {1: 2}\n" * 260
+
+
+@pytest.mark.parametrize("language", ["go", "http", "python", "", "\\"])
+def test_code_whose_colours_may_take_long_is_shown_without_them(page, language):
+    """Lexers read some texts again from each of their places, and IPython's even short ones."""
+    code = {"go": "/* " * 30_000, "http": "a" * 40_000, "python": " \n" * 40_000 + "x"}.get(language, LONG)
+    begun = time.process_time()
+    block = page(new_markdown_cell(f"```{language}\n{code}\n```")).select_one(".text_cell_render pre")
+    assert block.text.strip() == code.strip() and not block.select("span")
+    cell = page(new_code_cell(code)).select_one(".input_area .highlight pre")
+    assert cell.text.strip() == code.strip() and not cell.select("span")
+    page(new_code_cell("x" + " \n" * 2400 + "x"), new_code_cell("%%perl\n" + "a " * 2400))
+    assert time.process_time() - begun < 5
+
+
+def test_where_the_colours_of_a_page_have_taken_long_the_rest_of_it_has_none(page, monkeypatch):
+    monkeypatch.setattr(harmless, "SECONDS", 0.0)
+    for _ in range(2):  # the next page begins anew
+        tree = page(new_code_cell("return 1"), new_code_cell("return 2"), new_markdown_cell("```python\nreturn 3\n```"))
+        assert [code.text.strip() for code in tree.select(".highlight pre")] == ["return 1", "return 2", "return 3"]
+        assert [code.text for code in tree.select(".highlight .k")] == ["return"]
+
+
+@pytest.mark.parametrize("colours", ["\x1b[0m" * 250_000, "\x1b[" + "0;" * 499_000 + "m", "\x1b\x1b[0m[0m" * 150_000])
+def test_colours_of_outputs_that_take_long_are_left_out(page, colours):
+    text = f"one {colours}<two>"
+    shown = [
+        new_output("stream", text=text),
+        new_output("execute_result", data={"text/plain": text}),
+        new_output("display_data", data={"text/latex": rf"\href {text}"}),
+        new_output("error", ename="E", evalue="no", traceback=[text, text]),
+    ]
+    begun = time.process_time()
+    areas = page(new_code_cell("x", outputs=shown)).select(".output_subarea pre")
+    assert all(area.text.strip().startswith(("one", r"\href one")) for area in areas)
+    assert len(areas) == 4 and all(area.text.strip().endswith("<two>") and not area.select("span") for area in areas)
+    assert time.process_time() - begun < 5
+
+
 def test_a_large_picture_and_a_long_answer_are_shown():
     picture = "data:image/png;base64," + "A" * harmless.LONGEST
     assert f'src="{picture}"' in harmless.Harmless().markdown2html({}, f"so ![x]({picture})")
@@ -212,7 +255,7 @@ def test_a_large_picture_and_a_long_answer_are_shown():
 
 
 def test_where_markup_cannot_be_shown_the_answer_stands_as_it_was_written(page):
-    long = "# So\n\n```python\n" + "if a[0] < b.c(1, 2): return 'x' & {1: 2}\n" * 260 + "```\n\n*it* is"
+    long = "# So\n\n```python\n" + "a & b < c\n" * 2600 + "```\n\n*it* is"
     for source in (r"*so* $\href{javascript:1}{x}$ & [y](z)", long):
         tree = page(new_markdown_cell(source))
         assert tree.select_one(".text_cell_render pre").text == source
@@ -225,6 +268,10 @@ def test_what_a_kernel_sends_in_the_place_of_a_text_is_shown_as_one(page):
     tree = page(WORKS["shown: a number for text/html"], WORKS["shown: a text in a list of other things"])
     assert tree.select_one(".output_html").text.strip() == "5"
     assert tree.select_one(".output_text").text.strip() == f"['{markup.IMAGE}', 5]"
+
+
+def test_a_format_that_is_a_number_loses_no_page(page):
+    assert page(new_raw_cell("so", metadata={"raw_mimetype": 5})).select_one("pre").text == "so"
 
 
 def test_a_page_of_feedback_has_links_as_its_template_makes_them(exporter):

@@ -5,6 +5,7 @@ import copy
 import hashlib
 import html
 import json
+import re
 import stat
 from pathlib import PurePosixPath
 
@@ -266,6 +267,75 @@ def test_metadata_that_are_no_table_are_left_out(metadata):
     assert read_notebook(content.encode())[0].cells[0].metadata == {}
 
 
+@pytest.mark.parametrize(("attachments", "read"), [
+    ({"a.svg": {"image/svg+xml": ["<svg>\n", "</svg>"]}, "b.png": {"image/png": "AA"}},
+     {"a.svg": {"image/svg+xml": "<svg>\n</svg>"}, "b.png": {"image/png": "AA"}}),
+    ({"a.svg": {"image/svg+xml": ["<svg>", 5]}, "b.png": {"image/png": "AA"}}, {"b.png": {"image/png": "AA"}}),
+    ({"a.svg": "a text"}, None), (["a list"], None), (None, None),
+])  # fmt: skip
+def test_pictures_of_a_text_are_read_as_nbformat_writes_them(attachments, read):
+    cell = {"cell_type": "markdown", "source": "a", "metadata": {}, "attachments": attachments}
+    content = json.dumps({"nbformat": 4, "cells": [cell]})
+    assert read_notebook(content.encode())[0].cells[0].get("attachments") == read
+
+
+FEW = Release(
+    [
+        Released("f", "code", "def f(x):\n    pass", "", False, True, shown="def f(x):\n    pass"),
+        Released("t", "code", "f(1)", "", True, False, 1.0, shown="f(1)"),
+        Released("explain", "markdown", "Write here.", "", False, True, 4.0, shown="Write here."),
+    ],
+    ["# Question\n\nWhy is it so?"],
+)
+
+
+def of_few(*given):
+    """What is made of a notebook with these cells: a type, a name or none, a source, and perhaps pictures."""
+    made = [
+        {"cell_type": kind, "source": source, "metadata": {"nbgrader": {"grade_id": name}} if name else {}}
+        | ({"attachments": {of: {"image/png": data} for of, data in pictures[0].items()}} if pictures else {})
+        for kind, name, source, *pictures in given
+    ]
+    return rebuilt(read_notebook(json.dumps({"nbformat": 4, "cells": made}).encode())[0], FEW)
+
+
+SOLVED = [("code", "f", "def f(x):\n    return 1"), ("code", "t", "f(1)")]
+
+
+def test_pictures_of_one_name_are_all_shown():
+    first, same, other = ("a ![x](attachment:image.png)", {"image.png": "A"}), ("again", {"image.png": "A"}), "B"
+    last = "b ![x](attachment:image.png) ![y](attachment:image.png.png)", {"image.png": other, "image.png.png": "C"}
+    made, _ = of_few(*SOLVED, *(("markdown", "explain", *each) for each in (first, same, last)))
+    answer = cells(made)["explain"]
+    assert answer.source.splitlines()[-1] == "b ![x](attachment:2-image.png) ![y](attachment:image.png.png)"
+    assert {name: files["image/png"] for name, files in answer.attachments.items()} == {
+        "image.png": "A", "2-image.png": "B", "image.png.png": "C",
+    }  # fmt: skip
+
+
+def test_a_picture_goes_with_the_answer_that_was_written_into_the_question():
+    question = f"{FEW.texts[0]}\n\nSee ![x](attachment:my%20own.png)"
+    pictures = {"my own.png": "A", "the course's.png": "B"}
+    made, notes = of_few(*SOLVED, ("markdown", None, question, pictures), ("markdown", "explain", "Write here."))
+    answer = cells(made)["explain"]
+    assert answer.source == "See ![x](attachment:my%20own.png)" and [*answer.attachments] == ["my own.png"]
+    assert "metadata" not in " ".join(notes)
+
+
+def test_metadata_are_lost_only_where_no_cell_has_them():
+    own = "markdown", None, "Because the sum is one."
+    made, notes = of_few(*SOLVED, ("markdown", "explain", "Write here."), own)
+    assert notes == ["what is in explain stood in a cell of the student's own"]
+    assert cells(made)["explain"].source == own[2]
+    assert of_few(*SOLVED, own)[1] == ["the metadata of explain were lost and restored"]
+
+
+def test_what_is_no_python_stands_before_the_answer():
+    made, _ = of_few(*SOLVED, ("code", "f", "def g(x:\n    return 2"), ("markdown", "explain", "x"))
+    assert [cell.source for cell in made.cells][:2] == ["def g(x:\n    return 2", "def f(x):\n    return 1"]
+    assert grade_id(made.cells[0]) is None and cells(made)["f"].source == "def f(x):\n    return 1"
+
+
 @pytest.mark.parametrize(
     ("name", "expected"), [("hw.ipynb", True), ("HW.IPYNB ", True), ("hw.ipynb.txt", True), ("hw.ipynb.zip", False)]
 )
@@ -409,6 +479,7 @@ def changes(notebook, release):
     (edited(CALLED, lambda text: f"check_softmax = print\n{text}"), f"{TEST}: '{CALLED}'"),
     (edited(CALLED, lambda text: f"from builtins import print as check_softmax\n{text}"), f"{TEST}: '{CALLED}'"),
     (edited(CALLED, lambda text: f"np.allclose = print\n{text}"), f"{TEST}: '{CALLED}'"),
+    (edited(CALLED, lambda text: f"np.testing.assert_allclose = print\n{text}"), f"{TEST}: '{CALLED}'"),
     (edited(CALLED, lambda text: f"del np\n{text}"), f"{TEST}: '{CALLED}'"),
     (edited(CALLED, lambda text: f"if False:\n    {text.splitlines()[-1]}"), f"{TEST}: '{CALLED}'"),
     (edited(CALLED, lambda text: f"%%script false\n{text}"), f"{TEST}: '{CALLED}'"),
@@ -449,7 +520,7 @@ ACCIDENTS = {
     "a look in an empty test": edited(HIDDEN, lambda text: f"{text}\nsoftmax(np.zeros((1, 3)))[0]"),
     "a number for a name of one's own": edited(HIDDEN, lambda text: f"{text}\nx = 4.0"),
     "a figure": edited(SHOWN, lambda text: f"import matplotlib.pyplot as plt\n{text}\nplt.plot([1])\nplt.show()"),
-    "settings of a package": edited(SHOWN, lambda text: f"np.x.y['z'] = 3\n{text}"),
+    "settings of a package": edited(SHOWN, lambda text: f"np.x.y['z'] = 3\nnp.x['y'].z = 3\nnp.x.y = True\n{text}"),
     "the time that a test takes": edited(CALLED, lambda text: f"%%time\n{text}"),
     "the time of a cell that was laid out": edited(SHOWN, lambda t: f"\n%%timeit -n 1\n{ast.unparse(ast.parse(t))}"),
     "a line of magic": edited(SHOWN, lambda text: f"%matplotlib inline\n{text}\n!pip list"),
@@ -502,6 +573,25 @@ def test_a_variable_of_another_cell_is_anybodys_and_a_function_is_not(added, sai
     cells = [new_code_cell(text, metadata={"nbgrader": marks[name]}) for name, text in sources.items()]
     cells[1].source = f"{added}\n{sources['b']}"
     assert changed.changes(cells, Release(known, [], marks)) == said
+
+
+@pytest.mark.parametrize("shown", [
+    "assert f( 1 ) == 2, 'don’t forget the scale'", 'assert f( 1 ) == 2, "Use “softmax” here"',
+    "m = a &notb\nassert m", "assert (a &lt).all( )", "assert f( 1 ) == '&#8217;'",
+])  # fmt: skip
+def test_a_program_that_lays_code_out_changes_nothing_of_what_looks_like_damage(shown):
+    """By Python's way with quotes, by another one's, and by a break of the line."""
+    known = Released("t", "code", shown, "", True, False, 2.0, shown=shown)
+    release = Release([known], [], {"t": {"points": 2.0}})
+    laid_out = ast.unparse(ast.parse(shown))
+    other = re.sub("'([^'\"]*)'(?=$)", r'"\1"', laid_out)
+    said = {}
+    for text in (laid_out, other, shown.replace("==", "\\\n==", 1), html.escape(laid_out)):
+        cell = new_code_cell(text, metadata={"nbgrader": {"grade_id": "t", "points": 2.0}})
+        said[text] = changed.changes([cell], release)
+    assert not any(said.values()), said
+    cell.source = shown.replace("f(", "g(").replace("a", "b")
+    assert changed.changes([cell], release) == [f"{TEST}: 't'"]
 
 
 def test_nobody_is_compared_with_a_release_that_cannot_be_read(generated, releases, solved):

@@ -5,6 +5,8 @@ stay between the same neighbours; what was written into a cell that is not the s
 """
 
 import ast
+import re
+import urllib.parse
 from collections.abc import Iterable, Sequence
 
 from course_lib._extras import needed
@@ -52,9 +54,12 @@ def rebuilt(notebook: NotebookNode, release: Release, beside: Sequence[str] = ()
     for i, name in owner.items():
         if grade_id(cells[i]) in release.named and grade_id(cells[i]) != name:
             notes.append(f"the answer of {name} stood in the cell of {grade_id(cells[i])}")
-    lost = [name for name, places in holders.items() if any(grade_id(cells[i]) not in release.named for i in places)]
-    if lost:
+    unnamed = [name for name, places in holders.items() if any(grade_id(cells[i]) not in release.named for i in places)]
+    there = {grade_id(cell) for cell in notebook.cells}
+    if lost := [name for name in unnamed if name not in there]:
         notes.append(f"the metadata of {listed(lost)} were lost and restored")
+    if beside_it := [name for name in unnamed if name in there]:
+        notes.append(f"what is in {listed(beside_it)} stood in a cell of the student's own")
     ends = {name: places[-1] for name, places in holders.items() if places}
     if list(ends.values()) != sorted(ends.values()):
         notes.append("the cells were in another order")
@@ -121,6 +126,9 @@ def _set_apart(cells: list[NotebookNode], release: Release) -> tuple[list[Notebo
         made[-1].source = text
         if own.strip():
             new = own_cell(own, is_code)
+            files = {name: each for name, each in cell.get("attachments", {}).items() if _shown(name).search(own)}
+            if files and new.cell_type == "markdown":
+                new.attachments = files
             # A test needs the code that is written into it; what is written into any other cell may need that cell.
             made.insert(len(made) - (graded and new.cell_type == "code"), new)
             changed.append(known.name if known else "a text of the assignment")
@@ -156,12 +164,11 @@ def _following(cells, owner: dict[int, str], ends: dict[str, int]) -> dict[str |
 def _answer(cell: Released, own: list[NotebookNode], cells, notes: list[str]) -> list[NotebookNode]:
     """The cell with the student's answer, last, after what else the answer is made of."""
     if own:
-        parts = [part.source for part in own]
         if cell.cell_type == "code":
-            *before, last = _versions(parts)
+            *before, last = _versions([part.source for part in own])
             return [*map(new_code_cell, before), cell.cell(last)]
-        made = cell.cell("\n\n".join(parts))
-        pictures = {name: files for part in own for name, files in part.get("attachments", {}).items()}
+        text, pictures = _joined(own)
+        made = cell.cell(text)
         if cell.cell_type == "markdown" and pictures:
             made.attachments = pictures
         return [made]
@@ -172,11 +179,38 @@ def _answer(cell: Released, own: list[NotebookNode], cells, notes: list[str]) ->
     return [cell.cell()]
 
 
+def _joined(cells: list[NotebookNode]) -> tuple[str, dict[str, dict]]:
+    """Several cells of a written answer as one text, and its pictures: every cell may have an `image.png`."""
+    texts, pictures = [], {}
+    for cell in cells:
+        text, files = cell.source, cell.get("attachments", {})
+        for name, picture in files.items():
+            new, number = name, 1
+            while pictures.get(new, picture) != picture or (new != name and new in files):
+                number += 1
+                new = f"{number}-{name}"
+            if new != name:
+                text = _shown(name).sub(lambda found, new=new: f"attachment:{urllib.parse.quote(new)}", text)
+            pictures[new] = picture
+        texts.append(text)
+    return "\n\n".join(texts), pictures
+
+
+def _shown(picture: str) -> re.Pattern:
+    """How a text shows a picture that is attached to its cell."""
+    names = "|".join(map(re.escape, (picture, urllib.parse.quote(picture))))
+    return re.compile(rf"attachment:(?:{names})(?![\w.%-])")
+
+
 def _versions(parts: list[str]) -> list[str]:
-    """Several cells of one answer: each as it is, so that an error in one stops no other; halves are put together."""
+    """Several cells of one answer: each as it is, so that an error in one stops no other; halves are put together.
+
+    What is no Python comes first: whoever marks sees it, and it is never the answer where there is another.
+    """
     whole = "\n\n".join(parts)
     if all(map(_stands_alone, parts)) or parsed(whole) is None:
-        return [*(part for part in parts if parsed(part) is not None)] or [whole]
+        right = [part for part in parts if parsed(part) is not None]
+        return [*(part for part in parts if part not in right), *right] if right else [whole]
     return [whole]
 
 

@@ -17,6 +17,8 @@ with needed("lab"):
 
 EARLIER = "a cell is that of another release, and the present one counts"
 TYPESET = str.maketrans("‘’“”\u00a0", "''\"\" ")  # what a program for texts makes of code, and what it was
+LETTER = re.compile(r"&#?\w+;")  # of HTML; without its end it is code, such as `a &lt`
+QUOTES = re.compile("[\"'‘’“”]")  # in a text of code: a program that lays code out puts it between others
 DAMAGE = re.compile(r"\\(?:x..|u....|[nt])|[^!-~]|\?")  # what a conversion may do to texts in code, and layout
 
 
@@ -92,9 +94,15 @@ def _means_another(own: list[NotebookNode], known: Released, cells: list[Noteboo
 def _replaced(statement: ast.stmt) -> set[str]:
     """The names that a statement binds or deletes, and those of which it sets an attribute or an element."""
     found = bound_by(statement)
+    # `torch.backends.cudnn.deterministic = True`, and `plt.rcParams["x"] = 1`, replace nothing
+    is_setting = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
     for node in at_top(statement):
         if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
-            whose = node.value if isinstance(node, ast.Attribute | ast.Subscript) else node
+            whose = node.value if isinstance(node, ast.Subscript) else node
+            if isinstance(node, ast.Attribute):  # as in `np.testing.x = f`
+                whose = whose.value
+                while isinstance(whose, ast.Attribute) and not is_setting:
+                    whose = whose.value
             found |= {whose.id} if isinstance(whose, ast.Name) else set()
     return found
 
@@ -128,10 +136,14 @@ def _statements(source: str) -> dict[str, ast.stmt] | None:
     """The statements of a cell by what they mean, whatever their layout and damaged letters.
 
     None where nobody can tell. What imports several names is as many statements: programs that lay code out sort them.
+    A quote that was one of a text, as in 'don’t', makes no code where it is taken for one of Python's.
     """
-    tree = parsed(html.unescape(source).translate(TYPESET))
+    tree = parsed(_mended(source)) or parsed(source)
     if tree is None:
         return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = QUOTES.sub("", _mended(node.value))
     found: dict[str, ast.stmt] = {}
     try:
         for statement in tree.body:
@@ -152,7 +164,11 @@ def _one_import(statement: ast.Import | ast.ImportFrom, name: ast.alias) -> ast.
 
 
 def _lines(source: str) -> set[str]:
-    return {DAMAGE.sub("", line) for line in lines_of(html.unescape(source).translate(TYPESET))}
+    return {DAMAGE.sub("", line) for line in lines_of(_mended(source))}
+
+
+def _mended(source: str) -> str:
+    return LETTER.sub(lambda found: html.unescape(found[0]), source).translate(TYPESET)
 
 
 def _without_ends(source: str) -> list[str]:

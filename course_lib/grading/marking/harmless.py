@@ -6,16 +6,22 @@ picture is enough to ask Jupyter for something. nbgrader and nbconvert show answ
 
 import html
 import re
+import time
 import uuid
+from collections.abc import Callable
 
 from course_lib._extras import needed
 
 with needed("lab"):
     from jinja2 import pass_context
+    from nbconvert.filters.ansi import strip_ansi
     from nbconvert.filters.markdown_mistune import InvalidNotebook, IPythonRenderer, MarkdownWithMath
     from nbconvert.preprocessors.sanitize import SanitizeHTML
     from nbformat import NotebookNode
     from nbgrader.converters import GenerateFeedback
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
     from traitlets import Any, List, Set, Unicode
 
 TAGS = [
@@ -37,7 +43,11 @@ NAME = rf"(?:[\w-]|{SIGN})(?:[\w. -]|{SIGN})*"
 BELOW = re.compile(rf"{NAME}(?:/{NAME})*", re.IGNORECASE)
 INLINE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+")
 PANDAS = "<style scoped>"  # how to set a table, which is no part of it
-LINK = "\\href"  # what MathJax makes a link of
+# By these a formula sets attributes. MathJax 2.7.7, with its Safe, leaves addresses of http in them: of a link, and in
+# a style of a picture for the mouse, which the page asks for by itself. \require loads what writes formulas of its own.
+# Whoever gives one another name, by \let, \def or \newcommand, has to write it: MathJax joins no letters to a name that
+# has a backslash, and no \csname is in it. \toggle, \texttip, \unicode, \ref and colours set no address.
+SETTING = re.compile(r"\\(?:href|mmlToken|style|class|cssId|bbox|require|csname)")
 MOST = 5000  # signs that begin a tag or a character's name: to read more takes long
 # A parser opens these anew in each paragraph for as long as they are not closed, and alike ones three times at most.
 VARIED, FEW = re.compile(r"<(?:b|code|em|i|s|small|strong|tt|u)[\s/]", re.IGNORECASE), 50
@@ -45,6 +55,11 @@ VARIED, FEW = re.compile(r"<(?:b|code|em|i|s|small|strong|tt|u)[\s/]", re.IGNORE
 WORD, COMPARED = re.compile(r"[^\s/>=]+"), 50_000_000
 # Characters of Markdown, and signs in it from which one without its end is looked for to the end of the text.
 LONGEST, OPENERS, MANY = 100_000, re.compile(r"\[|\\begin\{|\\\\\("), 500
+PYTHON = {"python", "python3", "py", "py3", "ipython", "ipython3", "ipython2"}  # as a block of code is said to be
+# Letters of code that get colours, and seconds for those of a page. Those of Python take half a second at worst.
+# IPython's take seven for as many blanks and line ends, and other languages may take for ever: these get none.
+COLOURED, SECONDS = 5000, 2.0
+ESCAPES, LONG_ESCAPE = 2000, re.compile("\x1b\\[[^@-~\n]{50}")  # of colours in a text: to follow more takes long
 SHOWN = {"text/plain", "text/latex", "text/markdown", "image/svg+xml", "image/png", "image/jpeg"}
 PEOPLE = "student", "first_name", "last_name", "notebook_path"  # which Formgrader's templates do not escape
 
@@ -52,6 +67,18 @@ PEOPLE = "student", "first_name", "last_name", "notebook_path"  # which Formgrad
 def as_text(source: str) -> str:
     """A text as HTML that shows it as it is."""
     return _without_brackets(f"<pre>{html.escape(source)}</pre>")
+
+
+def _sets(text: str) -> bool:
+    """Whether a formula may set attributes; a browser leaves out zeros."""
+    return SETTING.search(text.replace("\0", "")) is not None
+
+
+def _soon(text: str) -> str:
+    """A text of which the colours are read soon, without them if they would not be."""
+    if text.count("\x1b") > ESCAPES or LONG_ESCAPE.search(text):
+        return strip_ansi(text).replace("\x1b", "")  # what was taken out may have stood inside another
+    return text
 
 
 def _without_brackets(page: str) -> str:
@@ -87,7 +114,21 @@ class Aside:
 
 
 class Renderer(IPythonRenderer):
-    """nbconvert's, where a link is its text and its address: to follow one that leads to Jupyter may be a command."""
+    """nbconvert's, where a link is its text and its address: to follow one that leads to Jupyter may be a command.
+
+    `coloured` is what makes HTML of Python.
+    """
+
+    def __init__(self, coloured: Callable[[str], str], **settings):
+        super().__init__(**settings)
+        self._coloured = coloured
+
+    def block_code(self, code: str, info: str | None = None) -> str:
+        """A block of code, with colours if it is Python."""
+        language, *_ = *(info or "").lower().split(), ""
+        if language in PYTHON:
+            return self._coloured(code)
+        return f"<pre><code>{html.escape(code, quote=False)}</code></pre>\n"
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """A link."""
@@ -120,24 +161,28 @@ class Harmless(SanitizeHTML):
     safe_output_keys = Set(SHOWN, help="What is shown of an output as it is.").tag(config=True)
     sanitized_output_types = Set({"text/html"}, help="What is shown of an output as HTML.").tag(config=True)
 
+    _spent = 0.0  # seconds, on the colours of this page
+
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """A notebook and the names beside it."""
         if isinstance(getattr(self.parent, "parent", None), GenerateFeedback):
             return nb, resources
         if self.parent is not None:
             self.parent.register_filter("markdown2html", self.markdown2html)
+            self.parent.register_filter("highlight_code", self.highlight_code)
+        self._spent = 0.0
         for name in PEOPLE:
-            if name in resources:
-                resources[name] = html.escape(str(resources[name] or ""))
+            if name in resources:  # MathJax reads them, too
+                resources[name] = html.escape(str(resources[name] or "")).replace("\\", "/")
         nb.metadata.pop("widgets", None)
         return super().preprocess(nb, resources)
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, cell_index: int) -> tuple[NotebookNode, dict]:
-        """One cell: its outputs, and what the page takes of its metadata."""
-        cell.metadata.pop("tags", None)  # classes in the page
+        """One cell: its outputs, and of its metadata what nbgrader's fields need. Others are classes in the page."""
         about = cell.metadata.get("nbgrader")
-        if about is not None and html.escape(str(about.get("grade_id", ""))) != about.get("grade_id", ""):
-            del cell.metadata["nbgrader"]
+        name = about.get("grade_id", "") if isinstance(about, dict) else None
+        is_kept = isinstance(name, str) and html.escape(name) == name
+        cell.metadata = NotebookNode({"nbgrader": about} if is_kept else {})
         if cell.cell_type == "raw":
             cell.source = as_text(cell.source)
         if cell.cell_type == "code":
@@ -147,21 +192,28 @@ class Harmless(SanitizeHTML):
     def sanitize_code_outputs(self, outputs: list[NotebookNode]) -> list[NotebookNode]:
         """The outputs of a cell; of one that nothing is left of, its kind."""
         for output in outputs:
+            output.pop("svg_filename", None)  # an address
+            if "text" in output:
+                output.text = _soon(str(output.text))
+            if isinstance(output.get("traceback"), list):
+                output.traceback = [_soon(str(line)) for line in output.traceback]
             if "data" in output:  # a kernel may send anything, and nobody loses the page for it
                 output.data = NotebookNode({kind: str(shown) for kind, shown in output.data.items()})
         kinds = [", ".join(output.get("data", ())) for output in outputs]
         for output, kind in zip(super().sanitize_code_outputs(outputs), kinds, strict=True):
             if "data" in output:
-                if LINK in output.data.get("text/latex", ""):
+                if _sets(output.data.get("text/latex", "")):
                     output.data["text/plain"] = output.data.pop("text/latex")
                 if not output.data:
                     output.data["text/plain"] = f"({kind}: not shown here)"
+                if "text/plain" in output.data:
+                    output.data["text/plain"] = _soon(output.data["text/plain"])
                 sizes = [(of, output.metadata.get(of)) for of in ("image/png", "image/jpeg")]
                 output.metadata = NotebookNode({of: _numbers(size) for of, size in sizes if isinstance(size, dict)})
         return outputs
 
     def sanitize_html_tags(self, html_str: str) -> str:
-        """HTML of which nothing acts. Where that cannot be said soon, or a formula has a link, it is shown as text."""
+        """HTML of which nothing acts. Where that cannot be said soon, or a formula sets attributes, it is text."""
         made = self._sanitized(html_str)
         return as_text(html_str) if made is None else made
 
@@ -180,18 +232,31 @@ class Harmless(SanitizeHTML):
             made = super().sanitize_html_tags(given)
         except Exception:  # such as one for what is nested too deeply
             return None
-        return None if LINK in html.unescape(made) else aside.back(made)
+        return None if _sets(html.unescape(made)) else aside.back(made)
+
+    def highlight_code(self, source: str, language: str | None = None, metadata: dict | None = None) -> str:
+        """The code of a cell as HTML; it is Python, whatever the student's notebook says."""
+        return self._coloured(source)
+
+    def _coloured(self, code: str) -> str:
+        if len(code) > COLOURED or self._spent > SECONDS:
+            return f'<div class="highlight"><pre>{html.escape(code, quote=False)}</pre></div>\n'
+        begun = time.process_time()
+        made = highlight(code, PythonLexer(), HtmlFormatter())
+        self._spent += time.process_time() - begun
+        return made
 
     @pass_context
     def markdown2html(self, context, source: str) -> str:
-        """Markdown as HTML; as it was written where that would take long, or where a formula has a link."""
+        """Markdown as HTML; as it was written where that would take long, or where a formula sets attributes."""
         aside = Aside()
         text = aside.put(source)
         if len(text) > LONGEST or len(OPENERS.findall(text)) > MANY:
             return as_text(source)
         attachments = context.get("cell", {}).get("attachments", {})
         try:
-            made = Markdown(Renderer(escape=False, attachments=attachments, exclude_anchor_links=True)).render(text)
+            settings = {"escape": False, "attachments": attachments, "exclude_anchor_links": True}
+            made = Markdown(Renderer(self._coloured, **settings)).render(text)
         except Exception:  # whatever it is: students write it
             return as_text(source)
         made = self._sanitized(made)

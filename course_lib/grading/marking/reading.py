@@ -121,8 +121,8 @@ def _cell(cell: dict, identity: str, notes: list[str]) -> NotebookNode:
     metadata = cell.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("nbgrader"), dict):
         new.metadata["nbgrader"] = nbformat.from_dict(metadata["nbgrader"])
-    attachments = cell.get("attachments")
-    if kind == "markdown" and _are_attachments(attachments):
+    attachments = _attachments(cell.get("attachments"))
+    if kind == "markdown" and attachments:
         new.attachments = nbformat.from_dict(attachments)  # a picture in a written answer
     return new
 
@@ -135,7 +135,12 @@ def _source(cell: dict) -> str:
     return text.encode("utf-8", errors="replace").decode("utf-8")  # half a surrogate pair cannot be written
 
 
-def _are_attachments(value) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(files, dict) and all(isinstance(text, str) for text in files.values()) for files in value.values()
-    )
+def _attachments(value) -> dict[str, dict[str, str]]:
+    """The files of a cell, as far as they are texts; drawings are lists of lines, as nbformat writes them."""
+    found: dict[str, dict[str, str]] = {}
+    for name, files in value.items() if isinstance(value, dict) else ():
+        for kind, content in files.items() if isinstance(files, dict) else ():
+            lines = content if isinstance(content, list) else [content]
+            if all(isinstance(line, str) for line in lines):
+                found.setdefault(name, {})[kind] = "".join(lines)
+    return found

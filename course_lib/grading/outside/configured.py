@@ -48,6 +48,7 @@ def check_marking(settings: Settings, assignment: str, here: bool = True) -> str
     SandboxMissing : as `check_sandbox` has it.
     """
     outside = type(settings)
+    _check_one_way(settings, assignment)
     if any(_marks_outside(each, outside) for each in Autograde(parent=settings.parent).autograde_preprocessors):
         check_named(settings, assignment)
         if here:
@@ -70,9 +71,9 @@ def check_marking(settings: Settings, assignment: str, here: bool = True) -> str
 def _marks_outside(preprocessor, outside: type) -> bool:
     try:
         found = import_item(preprocessor) if isinstance(preprocessor, str) else preprocessor
-    except ImportError as error:
+    except (ImportError, ValueError) as error:  # the second for a name that has an end and no beginning
         raise ValueError(
-            f"c.Autograde.autograde_preprocessors names {preprocessor}, which cannot be imported: {error}"
+            f"c.Autograde.autograde_preprocessors names {preprocessor!r}, which cannot be imported: {error}"
         ) from None
     return issubclass(found if isinstance(found, type) else type(found), outside)
 
@@ -82,8 +83,9 @@ def check_named(settings: Settings, assignment: str) -> None:
 
     Raises
     ------
-    ValueError : nobody has, or in another spelling; says what to write.
+    ValueError : nobody has, or in another spelling, or in two ways; says what to write.
     """
+    _check_one_way(settings, assignment)
     if assignment not in settings.assignments and assignment not in settings.as_nbgrader:
         raise ValueError(
             f"Nothing is graded: nbgrader_config.py names {assignment!r} neither in c.ExecuteOutside.assignments nor "
@@ -91,6 +93,16 @@ def check_named(settings: Settings, assignment: str) -> None:
             "notebooks may import: then its tests run outside the student's process, and students' code in a sandbox. "
             f"Or write c.ExecuteOutside.as_nbgrader = {[*settings.as_nbgrader, assignment]}: then its tests run in the "
             "student's process, and students' code may read and write what you may."
+        )
+
+
+def _check_one_way(settings: Settings, assignment: str) -> None:
+    if assignment in settings.assignments and assignment in settings.as_nbgrader:
+        rest = [name for name in settings.as_nbgrader if name != assignment]
+        raise ValueError(
+            f"nbgrader_config.py names {assignment!r} both in c.ExecuteOutside.assignments and in c.ExecuteOutside."
+            f"as_nbgrader. Write c.ExecuteOutside.as_nbgrader = {rest}: then its tests run outside the student's "
+            f"process. Or take {assignment!r} out of the first: then they run in it, as nbgrader does it."
         )
 
 

@@ -39,6 +39,15 @@ WRITTEN = {
     "a link in a formula": rf"$\href{{javascript:{EVIL}}}{{x}}$ and $\hr&#101;f{{/{ASKED}}}{{x}}$",
     "a link in a formula, in a comment's parts": rf"$\hr<!-- -->ef{{javascript:{EVIL}}}{{x}}$",
     "a link in a formula, in a block": rf"<div>$\hr&#101;f{{/{ASKED}}}{{x}}$</div>",
+    "a link of a part of a formula": rf'$\mmlToken{{mi}}[href="http://127.0.0.1/{ASKED}"]{{x}}$',
+    "a link of a part of a formula, in parts": f"<div>$\\mml&#84;oken{{mi}}[href=http://127.0.0.1/{ASKED}]{{x}}$</div>",
+    "a link by another name": rf"$\let\x=\mmlToken$ $\x{{mi}}[href=http://127.0.0.1/{ASKED}]{{x}}$",
+    "a link by a name of one's own": rf"$\def\x{{\href}}$ $\newcommand\y{{\x}}$ $\y{{http://127.0.0.1/{ASKED}}}{{x}}$",
+    "a picture for the mouse in a formula": rf"$\style{{cursor:url(/{ASKED}),auto}}{{x}}$",
+    "a class and a name in a formula": r"$\class{MJX-x}{x} \cssId{MJX-x}{x}$",
+    "a box in a formula": rf"$\bbox[background:url(/{ASKED})]{{x}}$",
+    "formulas of an extension": r"$\require{mhchem} \ce{H2O}$",
+    "a name made of letters": r"$\csname href\endcsname{x}{y}$",
     "a frame": f'<iframe srcdoc="<script>{EVIL}</script>"></iframe>',
     "a frame of a script": f'<iframe src="javascript:{EVIL}"></iframe>',
     "an object": f'<object data="data:text/html;base64,{PAGE}"></object><embed src="javascript:{EVIL}">',
@@ -94,6 +103,8 @@ SHOWN = {
     "a drawing": {"image/svg+xml": f'{DRAWING}"><script>{EVIL}</script>'},
     "LaTeX": {"text/latex": f"$a$ <script>{EVIL}</script>{IMAGE}"},
     "LaTeX with a link": {"text/latex": rf"$\href{{javascript:{EVIL}}}{{x}}$"},
+    "LaTeX with a part that is a link": {"text/latex": rf"$\mmlToken{{mi}}[href=http://127.0.0.1/{ASKED}]{{x}}$"},
+    "LaTeX with a hidden link": {"text/latex": f"$\\hr\0ef{{http://127.0.0.1/{ASKED}}}{{x}}$"},
     "a diagram": {"text/vnd.mermaid": f"</pre>{IMAGE}"},
     "a widget": {"application/vnd.jupyter.widget-view+json": {"model_id": "x"}},
     "a PNG": {"image/png": f'" onerror="{EVIL}'},
@@ -130,6 +141,11 @@ def works() -> dict:
     made["code"] = new_code_cell(f"'</pre><script>{EVIL}</script>{IMAGE}'", metadata={"tags": ["x full-credit"]})
     made["code of HTML"] = new_code_cell(f"%%html\n</pre><script>{EVIL}</script>{IMAGE}")
     made["the name of a cell"] = new_markdown_cell("x", metadata={"nbgrader": graded(f'"><script>{EVIL}</script>')})
+    made["a drawing with the name of a file"] = new_code_cell("x", outputs=[new_output("display_data")])
+    made["a drawing with the name of a file"].outputs[0].update(
+        data={"image/svg+xml": DRAWING}, svg_filename=f"/{ASKED}"
+    )
+    made["metadata of another kind"] = new_markdown_cell("x", metadata={"nbgrader": IMAGE})
     made["a cell for no format"] = {**new_markdown_cell(IMAGE), "cell_type": "raw"}
     return made
 
