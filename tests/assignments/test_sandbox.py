@@ -164,6 +164,12 @@ def test_it_knows_little_of_who_grades(inside):
     assert others == [True, 1, "student"]
 
 
+def test_tensorflow_computes_without_onednn_unless_who_grades_says_otherwise(inside):
+    assert said(inside, "import os\nos.environ['TF_ENABLE_ONEDNN_OPTS']") == "0"
+    given = SandboxProvisioner()._environment({"TF_ENABLE_ONEDNN_OPTS": "1"})
+    assert given[given.index("TF_ENABLE_ONEDNN_OPTS") + 1] == "1"
+
+
 def test_the_process_around_it_has_no_variable_of_who_grades(inside):
     code = """
 try:
