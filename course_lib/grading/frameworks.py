@@ -182,6 +182,11 @@ def of_tests(name: str) -> str:
     return Torch.name if importlib.util.find_spec(Torch.name) else name
 
 
+def as_tensor(value, name: str):
+    """An array as a constant tensor of a framework, which may share its numbers; anything else as it is."""
+    return OWNERS[name].made(value, CONSTANT) if isinstance(value, np.ndarray) else value
+
+
 def loaded(name: str | None) -> Torch | TensorFlow | None:
     """A framework that has been imported in this process; None of any other name."""
     return OWNERS.get(name) if sys.modules.get(name) is not None else None

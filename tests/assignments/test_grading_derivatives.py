@@ -354,6 +354,43 @@ def test_only_what_the_tests_compute_in_is_imported_for_a_notebook_in_tensorflow
     assert imported == ["torch"]
 
 
+def test_where_pytorch_cannot_be_imported_the_notebook_s_own_framework_is(monkeypatch):
+    monkeypatch.setattr("course_lib.grading.outside.examinee.loaded", lambda name: name == "tensorflow" or None)
+    monkeypatch.setattr("importlib.import_module", lambda name: imported.append(name))
+    imported = []
+    assert examinee_of("", "tensorflow").derivatives.of_tests == "tensorflow"
+    assert imported[0] == "torch" and imported[-1] == "tensorflow"
+    monkeypatch.setattr(prepared.asyncio, "run", lambda preparing: preparing.close() or "")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    imported.clear()
+    prepared._have.cache_clear()
+    assert not prepared._have("torch") and prepared._have("tensorflow")
+    prepared._have.cache_clear()
+
+
+def test_a_notebook_that_no_longer_says_its_framework_has_none():
+    examinee = examinee_of("", "tensorflow")
+    examinee.namespace.clear()
+    examinee.look_for_a_framework()
+    assert examinee.derivatives.framework is examinee.derivatives.frameworks is None
+
+
+def test_functions_of_the_tests_take_arrays_of_a_notebook_in_tensorflow_as_that_does():
+    code = "def f(step, x):\n    return step(x.numpy()), x.numpy()"
+    found, array = examinee_of(code, "tensorflow").call("f", (lambda x: torch.ones(2) - x, torch.ones(2)), {}, {})
+    assert found.tolist() == [0, 0] and isinstance(array, np.ndarray)
+    _, array = examinee_of(code).call("f", (lambda x: x, torch.ones(2)), {}, {})
+    assert isinstance(array, np.ndarray)
+
+
+@each_framework
+def test_who_leaves_the_framework_is_told_of_gradients_and_not_of_operands(framework):
+    left = {"torch": "(x * y).detach().numpy()", "tensorflow": "(x * y).numpy()"}[framework]
+    outputs = HiddenTests(TESTS, InThisProcess(IMPORTS[framework] + RIGHT.replace("x * y", left)), 1).outputs()
+    said = outputs[0]["text"].partition("0 of 1  gradients")[2].partition(" of 1  ")[0]
+    assert "the gradient by x is not that of the result" in said and "operand" not in said
+
+
 def test_a_variable_that_goes_through_the_tests_comes_back_as_one():
     code = "def f(step):\n    x = step(tf.Variable([1.0]))\n    return x.assign(x + 1) * 1, step(x)"
     seen = []

@@ -23,7 +23,8 @@ from tests.support.site_checker import open_browser
 
 WORKS = markup.works()
 KEPT = {"class", "id", "style", "alt", "title", "src", "border", "start", "width", "height"}
-SETTERS = ["href", "mmlToken", "style", "class", "cssId", "bbox", "require", "csname"]  # MathJax's, of attributes
+# MathJax's, of attributes
+SETTERS = ["href", "mmlToken", "style", "class", "cssId", "bbox", "fcolorbox", "require", "csname"]
 OWN = {"button", "input", "textarea"}  # Formgrader's, with a graded cell
 SOURCES = sorted((ROOT / "assignments" / "source").glob("*/*.ipynb"))
 PLOT = f"data:image/png;base64,{markup.PIXEL}"

@@ -291,7 +291,7 @@ def test_the_frameworks_of_warm_kernels_are_imported_once_for_the_hidden_tests_o
 
     monkeypatch.setattr(prepared, "bubblewrap", lambda: "bwrap")
     monkeypatch.setattr(SandboxProvisioner, "prepare", prepare)
-    monkeypatch.setattr(prepared, "_have", lambda name: begun.wait(60) and found.append(name))
+    monkeypatch.setattr(prepared, "_have", lambda name: begun.wait(60) and not found.append(name))
     settings = SimpleNamespace(
         sandbox=REQUIRED, assignments={"hw": []}, warm={"hw": ["x", "torch"]}, sandbox_settings=lambda *_: {}
     )
@@ -333,5 +333,5 @@ def test_a_signal_that_ends_a_run_ends_it_while_a_framework_is_imported_and_an_e
     prepared._have.cache_clear()
     with pytest.raises(SystemExit):
         prepared._have("a")
-    assert prepared._have("b") is prepared._have("b") is None and asked == ["a", "b"]
+    assert prepared._have("b") is prepared._have("b") is False and asked == ["a", "b"]
     prepared._have.cache_clear()

@@ -286,6 +286,7 @@ def test_a_worker_gets_one_students_work_and_no_way_to_the_gradebook(course):
 
 def test_a_worker_with_other_versions_is_unfit():
     assert "and the course course_lib 99" in cluster.unfit({**cluster.VERSIONS, "course_lib": "99"})
+    assert "torch installed, and the course" in cluster.unfit({**cluster.VERSIONS, "torch": "missing"})
 
 
 def test_what_a_worker_cannot_read_is_its_answer():

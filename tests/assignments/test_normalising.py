@@ -313,12 +313,16 @@ def test_pictures_of_one_name_are_all_shown():
     }  # fmt: skip
 
 
-def test_a_picture_goes_with_the_answer_that_was_written_into_the_question():
-    question = f"{FEW.texts[0]}\n\nSee ![x](attachment:my%20own.png)"
-    pictures = {"my own.png": "A", "the course's.png": "B"}
+@pytest.mark.parametrize(("name", "written"), [
+    ("my own.png", "my%20own.png"), ("image (1).png", "image%20(1).png"), ("Übung,1.png", "%C3%9Cbung,1.png"),
+    ("ü.png", "ü.png"),
+])  # fmt: skip
+def test_a_picture_goes_with_the_answer_that_was_written_into_the_question(name, written):
+    question = f"{FEW.texts[0]}\n\nSee ![x](attachment:{written})"
+    pictures = {name: "A", "the course's.png": "B"}
     made, notes = of_few(*SOLVED, ("markdown", None, question, pictures), ("markdown", "explain", "Write here."))
     answer = cells(made)["explain"]
-    assert answer.source == "See ![x](attachment:my%20own.png)" and [*answer.attachments] == ["my own.png"]
+    assert answer.source == f"See ![x](attachment:{written})" and [*answer.attachments] == [name]
     assert "metadata" not in " ".join(notes)
 
 

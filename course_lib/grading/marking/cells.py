@@ -22,6 +22,7 @@ with needed("lab"):
 ELSEWHERE = (
     "*(This cell is as it was released. A text of the student's own may stand elsewhere, or beside the notebook.)*"
 )
+AS_IS = "!'()*;,/?:@&=+$#"  # what JavaScript's encodeURI leaves of a name
 
 
 def known_in(notebook: NotebookNode, release: Release) -> tuple[int, int]:
@@ -198,7 +199,8 @@ def _joined(cells: list[NotebookNode]) -> tuple[str, dict[str, dict]]:
 
 def _shown(picture: str) -> re.Pattern:
     """How a text shows a picture that is attached to its cell."""
-    names = "|".join(map(re.escape, (picture, urllib.parse.quote(picture))))
+    written = picture, urllib.parse.quote(picture), urllib.parse.quote(picture, safe=AS_IS)
+    names = "|".join(map(re.escape, written))
     return re.compile(rf"attachment:(?:{names})(?![\w.%-])")
 
 

@@ -95,7 +95,7 @@ def _replaced(statement: ast.stmt) -> set[str]:
     """The names that a statement binds or deletes, and those of which it sets an attribute or an element."""
     found = bound_by(statement)
     # `torch.backends.cudnn.deterministic = True`, and `plt.rcParams["x"] = 1`, replace nothing
-    is_setting = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+    is_setting = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant | ast.UnaryOp)
     for node in at_top(statement):
         if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
             whose = node.value if isinstance(node, ast.Subscript) else node

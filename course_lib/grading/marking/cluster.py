@@ -27,6 +27,7 @@ import zipfile
 from asyncio import CancelledError
 from collections.abc import Callable
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from course_lib import __version__
@@ -63,7 +64,12 @@ ROUNDS, PAUSE_S = 3, 10
 TRIES = 4  # Dask's own number of workers that may die of one work: distributed.scheduler.allowed-failures
 JOB, ANSWER = "job.json", "answer.zip"
 PLAIN = ["dask", "msgpack"]  # ways to write data that are not pickle
-VERSIONS = {"course_lib": __version__, "nbgrader": version("nbgrader")}
+# Tests of notebooks in TensorFlow compute in PyTorch where it is installed: that must be so for all works.
+VERSIONS = {
+    "course_lib": __version__,
+    "nbgrader": version("nbgrader"),
+    "torch": "installed" if find_spec("torch") else "missing",
+}
 
 
 def places(address: str, course: AutogradeApp, assignment: str) -> int:

@@ -46,8 +46,8 @@ PANDAS = "<style scoped>"  # how to set a table, which is no part of it
 # By these a formula sets attributes. MathJax 2.7.7, with its Safe, leaves addresses of http in them: of a link, and in
 # a style of a picture for the mouse, which the page asks for by itself. \require loads what writes formulas of its own.
 # Whoever gives one another name, by \let, \def or \newcommand, has to write it: MathJax joins no letters to a name that
-# has a backslash, and no \csname is in it. \toggle, \texttip, \unicode, \ref and colours set no address.
-SETTING = re.compile(r"\\(?:href|mmlToken|style|class|cssId|bbox|require|csname)")
+# has a backslash, and no \csname is in it. \toggle, \texttip, \unicode and \ref set no address.
+SETTING = re.compile(r"\\(?:href|mmlToken|style|class|cssId|bbox|fcolorbox|require|csname)")
 MOST = 5000  # signs that begin a tag or a character's name: to read more takes long
 # A parser opens these anew in each paragraph for as long as they are not closed, and alike ones three times at most.
 VARIED, FEW = re.compile(r"<(?:b|code|em|i|s|small|strong|tt|u)[\s/]", re.IGNORECASE), 50

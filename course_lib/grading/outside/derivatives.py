@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from course_lib.grading.followed import Answered, Asked, check_like
-from course_lib.grading.frameworks import owner_of
+from course_lib.grading.frameworks import as_tensor, owner_of
 from course_lib.grading.values import Malformed, read
 
 
@@ -69,6 +69,10 @@ class Derivatives:
         """What tensors are here, and what they are to the notebook; None where that is the same."""
         differ = self.of_tests and self.framework and self.of_tests != self.framework
         return (self.of_tests, self.framework) if differ else None
+
+    def as_taken(self, value):
+        """What a function of the tests gets: TensorFlow takes an array for a tensor, as PyTorch does not."""
+        return as_tensor(value, self.of_tests) if self.frameworks else value
 
     def forget(self) -> None:
         """No derivatives of earlier calls are asked for any more."""

@@ -32,6 +32,12 @@ BUSY = (
 )
 
 
+def _imported(framework: str) -> bool:
+    with contextlib.suppress(CheckFailed), contained(IMPORTS_S):  # for what it prints at its start
+        importlib.import_module(framework)
+    return loaded(framework) is not None
+
+
 class NoKernel(RuntimeError):
     """No kernel can be started: nobody's fault who is graded, so that no mark may come of it."""
 
@@ -172,11 +178,12 @@ class Examinee:
         name, imported = said.get("name"), said.get("loaded")
         imported = [each for each in OWNERS if isinstance(imported, list) and each in imported]
         ours = of_tests(name) if name in imported else None
-        for each in imported if ours in (None, name) else [ours]:
-            with contextlib.suppress(CheckFailed), contained(IMPORTS_S):  # for what they print at their start
-                importlib.import_module(each)
-        if loaded(ours):
-            self.derivatives.framework, self.derivatives.of_tests = name, ours
+        if ours in (None, name) or not _imported(ours):  # which may be installed and not to be imported
+            for each in imported:
+                _imported(each)
+            ours = name
+        is_known = name in imported and loaded(ours)
+        self.derivatives.framework, self.derivatives.of_tests = (name, ours) if is_known else (None, None)
 
     def prepare(self) -> None:
         """Let the kernel answer, a new one where the last call lost the old one; before a test, outside of its time."""
@@ -309,7 +316,7 @@ class Examinee:
             raise Malformed("it asks for a value that is not to be had")
         number, inner = self.derivatives.inner()
         budget = Budget(VALUE_BYTES, VALUES, follow=inner.takes, frameworks=self.derivatives.frameworks)
-        given = {key: read(form, budget) for key, form in forms.items()}
+        given = {key: self.derivatives.as_taken(read(form, budget)) for key, form in forms.items()}
         if any(map(too_large, given.values())):
             raise Malformed("it asks for values that are too large")
         by_place = [value for key, value in given.items() if key.isdigit()]

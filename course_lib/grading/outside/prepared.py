@@ -5,6 +5,7 @@ import contextlib
 import functools
 import importlib
 import os
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -79,14 +80,15 @@ def prepare_sandbox(settings: Settings, assignment: str, root: str) -> str:
             prepared = beside.submit(asyncio.run, preparing)
             for module in OWNERS:
                 if module in settings.warm[assignment]:
-                    _have(of_tests(module))  # what hidden tests compare with is made of tensors, too
+                    _have(of_tests(module)) or _have(module)  # what hidden tests compare with is tensors, too
             return prepared.result()
     except SandboxMissing:  # each grading says so
         return ""
 
 
 @functools.cache
-def _have(module: str) -> None:
+def _have(module: str) -> bool:
     """Import it, once, whatever it prints; where that fails, each grading tries itself."""
     with contextlib.suppress(Exception), _descriptor_silenced(2):
         importlib.import_module(module)
+    return sys.modules.get(module) is not None

@@ -17,6 +17,7 @@ from course_lib import grading
 from course_lib._extras import needed
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S
+from course_lib.grading.frameworks import as_tensor
 from course_lib.grading.outside.channel import MOST_S
 from course_lib.grading.outside.examinee import NoKernel
 from course_lib.grading.score import SEED, Score
@@ -138,6 +139,11 @@ class HiddenTests:
                 self._differentiate = lambda module, function, given: take(
                     module, examinee.derivatives.of_all(function), given
                 )
+
+            def _weighed(self, result):
+                """Arrays pass as constants, so that who left the framework is told of gradients that do not arrive."""
+                parts = result if isinstance(result, tuple | list) else [result]
+                return super()._weighed([as_tensor(part, self.framework) for part in parts])
 
         def expect_closed(*names: str) -> None:
             loaded = examinee.loaded(names)

@@ -40,7 +40,8 @@ QUIET = ("sh", "-c", 'exec "$@" 2>/dev/null', "sh")  # what bubblewrap itself sa
 PASSED = ("LANG", "LC_ALL", "TZ", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MPLBACKEND",
           "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "TF_CPP_MIN_LOG_LEVEL", "NBGRADER_EXECUTION")  # fmt: skip
 # To replace operations by oneDNN's, TensorFlow goes through all its kernels when it meets one that is new to a process:
-# a sixth of what a short notebook takes. The results differ in their last digits. Who grades may set another value.
+# a sixth of what a short notebook takes. The results differ in their last digits, and in which numbers beside a NaN or
+# an infinity are NaN. Who grades may set another value.
 ONEDNN = "TF_ENABLE_ONEDNN_OPTS"
 
 

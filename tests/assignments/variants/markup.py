@@ -46,6 +46,7 @@ WRITTEN = {
     "a picture for the mouse in a formula": rf"$\style{{cursor:url(/{ASKED}),auto}}{{x}}$",
     "a class and a name in a formula": r"$\class{MJX-x}{x} \cssId{MJX-x}{x}$",
     "a box in a formula": rf"$\bbox[background:url(/{ASKED})]{{x}}$",
+    "a coloured box in a formula": rf"$\fcolorbox{{red;cursor:url(/{ASKED}),auto}}{{x}}{{y}}$",
     "formulas of an extension": r"$\require{mhchem} \ce{H2O}$",
     "a name made of letters": r"$\csname href\endcsname{x}{y}$",
     "a frame": f'<iframe srcdoc="<script>{EVIL}</script>"></iframe>',
