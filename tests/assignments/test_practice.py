@@ -1,0 +1,133 @@
+"""Hidden tests that a course shows: students get the points that their grading would come to, with inputs they know."""
+
+import json
+import os
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from course_lib.grading import practice
+from course_lib.grading.score import SEED
+from tests.support.course import ASSIGNMENT, ROOT, maximum, reference_answers
+from tests.support.quick import source_of
+
+DOUBLE = """# Hidden tests
+### BEGIN HIDDEN TESTS
+def hidden_tests():
+    from course_lib.grading import Score, expect
+
+    score = Score(2)
+
+    @score.check(1, "twice")
+    def _():
+        seen.append(int(score.rng(1).integers(10**9)))
+        expect(double(21) == 42, "not twice")
+
+    @score.check(1, "of zero")
+    def _():
+        expect(double(0) == 0, "not zero")
+
+    return score.total()
+
+
+hidden_tests()
+### END HIDDEN TESTS"""
+
+
+def graded(name, points, source, **about):
+    return new_code_cell(source, metadata={"nbgrader": {"grade_id": name, "grade": True, "points": points, **about}})
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course of one assignment: a check without points, two cells of tests, and an answer that a person marks."""
+    cells = [
+        graded("check-double", 0, "assert double(1)"),
+        graded("test-double", 2, DOUBLE),
+        graded("explain", 3, "# why", solution=True),
+        graded("test-again", 2, DOUBLE.replace("double(", "again(")),
+    ]
+    (tmp_path / "source" / "one").mkdir(parents=True)
+    nbformat.write(new_notebook(cells=cells), tmp_path / "source" / "one" / "one.ipynb")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_tests_of_an_assignment_run_where_its_student_works(course, capsys):
+    assert practice.main(["one"]) == 0
+    assert "one-tests.py: 2 cells of tests" in capsys.readouterr().out
+    notebook = {"seen": [], "double": lambda x: 2 * x}
+    assert practice.run_tests("one-tests.py", notebook) == 2
+    said = capsys.readouterr().out
+    assert "test-double: 2 of 2 points" in said and "test-again: 0 of 2 points" in said
+    assert "name 'again' is not defined" in said and said.endswith("2 of 4 points, with inputs of seed 0\n")
+
+
+def test_a_seed_draws_other_inputs_and_leaves_no_trace(course):
+    practice.main(["one"])
+    seen = []
+    for seed in (0, 0, 2027):
+        practice.run_tests("one-tests.py", {"seen": seen, "double": lambda x: 2 * x, "again": abs}, seed)
+    assert seen[:2] == seen[2:4] != seen[4:] and SEED not in os.environ
+
+
+def test_a_cell_that_cannot_run_stops_no_other(course, capsys):
+    practice.main(["one"])
+    text = (course / "one-tests.py").read_text().replace("    score = Score(2)\n", "    raise OSError('no')\n", 1)
+    (course / "one-tests.py").write_text(text)
+    assert practice.run_tests("one-tests.py", {"seen": [], "again": lambda x: 2 * x}) == 2
+    assert "test-double: OSError: no\n" in capsys.readouterr().out
+
+
+def test_what_cannot_be_made_or_run_says_why(course, capsys):
+    assert practice.main(["two"]) == 2 and "--course says where" in capsys.readouterr().err
+    assert practice.main(["one"]) == 0 and practice.main(["one"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    nbformat.write(new_notebook(cells=[new_code_cell("1")]), course / "source" / "one" / "one.ipynb")
+    assert practice.main(["one", "--to", "other.py"]) == 2 and "no hidden tests" in capsys.readouterr().err
+    assert not (course / "other.py").exists()
+    (course / "none.py").write_text("x = 1\n")
+    with pytest.raises(ValueError, match="has no tests"):
+        practice.run_tests("none.py", {})
+    with pytest.raises(FileNotFoundError):
+        practice.run_tests("nowhere.py", {})
+
+
+IN_A_NOTEBOOK = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+for cell in json.loads(sys.argv[1]):
+    shell.run_cell(cell)
+from course_lib.grading.practice import run_tests
+print("=", run_tests(sys.argv[2]))
+shell.user_ns["softmax"] = lambda x: x
+print("=", run_tests(sys.argv[2]))
+"""
+
+
+def test_the_solution_has_all_points_in_a_notebook_and_a_mistake_costs_those_of_its_part(tmp_path):
+    file = tmp_path / "tests.py"
+    assert practice.main([ASSIGNMENT, "--course", str(ROOT / "assignments"), "--to", str(file)]) == 0
+    source = source_of(ASSIGNMENT)
+    setup = next(each.source for each in source.cells if "close_modules(" in each.source)
+    cells = json.dumps([setup, *reference_answers(source).values()])
+    command = [sys.executable, "-c", IN_A_NOTEBOOK, cells, str(file)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    right, wrong = (float(line[2:]) for line in done.stdout.splitlines() if line.startswith("= "))
+    points = maximum(source)
+    assert right == sum(each for name, each in points.items() if name.startswith("test-"))
+    assert right - points["test-softmax"] <= wrong < right
+
+
+def test_outside_of_a_notebook_its_names_are_asked_for(course):
+    practice.main(["one"])
+    script = "from course_lib.grading.practice import run_tests\nrun_tests('one-tests.py')"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1 and "in a notebook, or given its globals()" in done.stderr
