@@ -33,7 +33,8 @@ other ones, of which NumPy makes no array, do not. A tensor is read where its fr
 sees one of the student's: PyTorch and TensorFlow make it anew, of bytes. Modules and layers do not pass.
 The tests of an assignment hold for both frameworks, so they compute in PyTorch, where it is installed, for a notebook
 in TensorFlow, too: to the tests its tensors are PyTorch's, and to the notebook those of the tests are TensorFlow's.
-This process then never imports TensorFlow, which takes seconds, and computes in a small part of its time.
+This process then need not import TensorFlow, which takes seconds, and computes in a small part of its time. Where
+PyTorch is missing or broken, tests compute in TensorFlow.
 
 Derivatives go through a call. To the framework of the tests it is one operation, and to that of the student's kernel a
 call of one of our functions is one as well. Whoever is asked for derivatives of its operation asks the other side, by
