@@ -8,6 +8,7 @@ import contextlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -174,8 +175,35 @@ def owner_of(value) -> Torch | TensorFlow | None:
     return None
 
 
-def of_tests(name: str) -> str:
-    """The framework in which tests compute for a notebook that is written in this one: PyTorch, where it is installed.
+class Pair(NamedTuple):
+    """The frameworks on two sides between which tensors pass; both None where the notebook has none.
+
+    tests : in which the hidden tests compute
+    notebook : in which the notebook is written
+    """
+
+    tests: str | None = None
+    notebook: str | None = None
+
+    @property
+    def differ(self) -> bool:
+        """Whether a tensor of the one becomes a tensor of the other on its way."""
+        return self.tests != self.notebook
+
+    def in_notebook(self, name: str) -> str:
+        """Of which framework a tensor of this one is in the notebook."""
+        return self.notebook if self.differ else name
+
+    def at_tests(self, name: str) -> str:
+        """Of which framework a tensor of this one in the notebook is at the tests."""
+        return self.tests if self.differ else name
+
+
+ALIKE = Pair()
+
+
+def fastest_beside(name: str) -> str:
+    """In which framework tests compute for a notebook that is written in this one: PyTorch, where it is installed.
 
     It begins and computes in a small part of the time that TensorFlow takes.
     """

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from course_lib.grading.frameworks import CONSTANT, FOLLOWED, OWNERS, VARIABLE, loaded, owner_of
+from course_lib.grading.frameworks import ALIKE, CONSTANT, FOLLOWED, OWNERS, VARIABLE, Pair, loaded, owner_of
 
 KINDS = "biufc"  # of NumPy's dtypes: truth values, integers, floats, complex numbers
 BYTES = 2**24  # of all arrays in a message, and of all its texts
@@ -37,7 +37,7 @@ class Budget:
     made : of a number that is read, a function that calls the other side's; None: no function passes.
     follow : of each tensor that is differentiated, and what it is: the tensor to be taken in its place, where it is
         read. None: none is asked for its derivatives later.
-    frameworks: what tensors are here, and what they are on the other side. None: each is of its own on both.
+    frameworks : the `Pair`, on the tests' side; `ALIKE` in the notebook, where each tensor keeps its framework.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Budget:
         keep: Callable[[Callable], int] | None = None,
         made: Callable[[int], Callable] | None = None,
         follow: Callable | None = None,
-        frameworks: tuple[str, str] | None = None,
+        frameworks: Pair = ALIKE,
     ):
         self.bytes, self.items, self.keep, self.made, self.follow = bytes, items, keep, made, follow
         self.frameworks = frameworks
@@ -75,8 +75,7 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
         array = owner.numbers(value)
         if array is not None and array.dtype.kind in KINDS:
             mark = owner.mark(value, budget.follow is not None)
-            _, theirs = budget.frameworks or (None, owner.name)
-            form = ["tensor", theirs, mark, *_numbers(array, budget, depth)]
+            form = ["tensor", budget.frameworks.in_notebook(owner.name), mark, *_numbers(array, budget, depth)]
             if budget.follow and mark in FOLLOWED:
                 budget.follow(value, mark)
             return form
@@ -163,10 +162,10 @@ def _array(name: str, dtype: str, shape: list, data: str, budget: Budget, depth:
     return array[()] if name == "number" and array.ndim == 0 else array
 
 
-def _tensor(framework: str, mark: str, dtype: str, shape: list, data: str, budget: Budget, depth: int):
-    ours, _ = budget.frameworks or (framework, None)
-    array, owner = _array("array", dtype, shape, data, budget, depth), loaded(ours)
-    known = framework in OWNERS and mark in (CONSTANT, VARIABLE, *FOLLOWED)
+def _tensor(whose: str, mark: str, dtype: str, shape: list, data: str, budget: Budget, depth: int):
+    array = _array("array", dtype, shape, data, budget, depth)
+    owner = loaded(budget.frameworks.at_tests(whose)) if whose in OWNERS else None
+    known = mark in (CONSTANT, VARIABLE, *FOLLOWED)
     if owner is None or not (known and array.dtype.isnative):
         raise Malformed("it is a tensor of no framework that is in use here")
     if mark in FOLLOWED and array.dtype.kind != "f":

@@ -12,6 +12,7 @@ import torch
 
 from course_lib.grading import answering, expect_kept, followed, frameworks
 from course_lib.grading.compare import CheckFailed
+from course_lib.grading.frameworks import ALIKE, Pair
 from course_lib.grading.outside import prepared
 from course_lib.grading.outside.tests import HiddenTests
 from course_lib.grading.values import Budget, Malformed, read, write
@@ -118,7 +119,7 @@ def test_what_is_no_tensor_is_refused(given):
 @pytest.mark.parametrize("framework", ["jax", "sys"])
 def test_a_tensor_of_a_framework_that_does_not_exist_is_none_of_ours(framework):
     with pytest.raises(Malformed, match="in use"):
-        read(form(framework), Budget(frameworks=("torch", "tensorflow")))
+        read(form(framework), Budget(frameworks=Pair("torch", "tensorflow")))
 
 
 def test_a_tensor_of_a_framework_that_is_not_in_use_is_refused(monkeypatch):
@@ -332,7 +333,7 @@ def test_tests_of_a_notebook_in_tensorflow_compute_in_pytorch():
 
 def test_where_pytorch_is_missing_tests_compute_in_tensorflow_alone(no_torch):
     examinee = examinee_of("made = tf.constant([1, 2])", "tensorflow")
-    assert examinee.derivatives.of_tests == "tensorflow" and tf.is_tensor(examinee.values(["made"])[0]["made"])
+    assert examinee.derivatives.frameworks.tests == "tensorflow" and tf.is_tensor(examinee.values(["made"])[0]["made"])
 
 
 def test_only_what_the_tests_compute_in_is_imported_for_a_notebook_in_tensorflow(monkeypatch):
@@ -342,6 +343,7 @@ def test_only_what_the_tests_compute_in_is_imported_for_a_notebook_in_tensorflow
     assert imported == ["torch"]
     imported.clear()
     monkeypatch.setattr(prepared.asyncio, "run", lambda preparing: preparing.close() or "")
+    monkeypatch.setattr(prepared.SandboxProvisioner, "begin", lambda *_: None)
     settings = types.SimpleNamespace(
         sandbox=prepared.REQUIRED,
         assignments=["a"],
@@ -358,9 +360,10 @@ def test_where_pytorch_cannot_be_imported_the_notebook_s_own_framework_is(monkey
     monkeypatch.setattr("course_lib.grading.outside.examinee.loaded", lambda name: name == "tensorflow" or None)
     monkeypatch.setattr("importlib.import_module", lambda name: imported.append(name))
     imported = []
-    assert examinee_of("", "tensorflow").derivatives.of_tests == "tensorflow"
+    assert examinee_of("", "tensorflow").derivatives.frameworks.tests == "tensorflow"
     assert imported[0] == "torch" and imported[-1] == "tensorflow"
     monkeypatch.setattr(prepared.asyncio, "run", lambda preparing: preparing.close() or "")
+    monkeypatch.setattr(prepared.SandboxProvisioner, "begin", lambda *_: None)
     monkeypatch.setitem(sys.modules, "torch", None)
     imported.clear()
     prepared._have.cache_clear()
@@ -372,7 +375,7 @@ def test_a_notebook_that_no_longer_says_its_framework_has_none():
     examinee = examinee_of("", "tensorflow")
     examinee.namespace.clear()
     examinee.look_for_a_framework()
-    assert examinee.derivatives.framework is examinee.derivatives.frameworks is None
+    assert examinee.derivatives.frameworks is ALIKE
 
 
 def test_functions_of_the_tests_take_arrays_of_a_notebook_in_tensorflow_as_that_does():
@@ -437,7 +440,7 @@ def test_calls_are_forgotten_with_their_test():
 def test_a_function_of_tensorflow_runs_as_it_is_written():
     """In a kernel that was started again, too, which has not been asked for its framework."""
     examinee = InThisProcess("import tensorflow as tf\n@tf.function\ndef f(step, x):\n    return step(x) + 1")
-    examinee.derivatives.framework = "tensorflow"
+    examinee.derivatives.frameworks = Pair("tensorflow", "tensorflow")
     assert examinee.call("f", (lambda x: float(x) * 2, tf.constant(3.0)), {}, {}) == 7
 
 

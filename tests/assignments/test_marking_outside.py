@@ -278,24 +278,25 @@ def test_where_a_kernel_cannot_be_warm_it_starts_cold_and_that_is_said(two, caps
 
 @pytest.mark.parametrize("why", ["", "no module named 'x'"])
 def test_the_frameworks_of_warm_kernels_are_imported_once_for_the_hidden_tests_of_all(why, monkeypatch):
-    """And meanwhile in the sandbox."""
+    """And meanwhile in the sandbox, where that has begun: it would not begin beside an import of this process."""
     found, meanwhile, begun = [], [], threading.Event()
 
     async def prepare(self, env):
         begun.set()
         for _ in range(500):
-            if not found:
+            if len(found) < 2:
                 await asyncio.sleep(0.01)
         meanwhile.extend(found)
         return why
 
     monkeypatch.setattr(prepared, "bubblewrap", lambda: "bwrap")
+    monkeypatch.setattr(SandboxProvisioner, "begin", lambda self, env: found.append("the sandbox"))
     monkeypatch.setattr(SandboxProvisioner, "prepare", prepare)
     monkeypatch.setattr(prepared, "_have", lambda name: begun.wait(60) and not found.append(name))
     settings = SimpleNamespace(
         sandbox=REQUIRED, assignments={"hw": []}, warm={"hw": ["x", "torch"]}, sandbox_settings=lambda *_: {}
     )
-    assert prepared.prepare_sandbox(settings, "hw", "/") == why and found == meanwhile == ["torch"]
+    assert prepared.prepare_sandbox(settings, "hw", "/") == why and found == meanwhile == ["the sandbox", "torch"]
 
 
 def test_without_a_sandbox_nothing_is_imported_for_warm_kernels_and_each_grading_says_why(monkeypatch):

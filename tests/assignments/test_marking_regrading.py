@@ -23,6 +23,7 @@ from course_lib.grading.marking import alone, feedback, gradings, overview, stan
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED
+from course_lib.grading.outside.prepared import hidden_tests
 from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
 
 FEEDBACK, GRADE = Batch._feedback, alone._grade
@@ -293,6 +294,62 @@ def test_no_grading_sees_the_gradebook_or_what_another_student_has(course, monke
     assert "it sees ['known']" in made.entries["known"].trouble
 
 
+@pytest.mark.skipif(alone.FORK != "fork", reason="only forked processes have what was compiled before")
+def test_what_a_grading_asks_of_its_gradebook_was_compiled_before_it_was_forked(course, monkeypatch):
+    def says_what_is_new(own, assignment, student):
+        own.config.Autograde.autograde_preprocessors = ["nbgrader.preprocessors.SaveAutoGrades"]
+        with alone.gradebook_of(own) as gradebook:
+            compiled = gradebook.engine._compiled_cache
+        before = {*map(str, compiled.values())}
+        assert hidden_tests({"db_url": own.coursedir.db_url, "notebook": assignment, "assignment": assignment})
+        why = GRADE(own, assignment, student)
+        new = {*map(str, compiled.values())} - before
+        return why or f"nbgrader: beside {len(before)} it compiled {new or 'none'}"
+
+    course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    monkeypatch.setattr(alone, "_grade", says_what_is_new)
+    made, _ = ran(course)
+    for student in ("anna", "zoe"):  # who was graded before, and who is new
+        assert re.search(r"beside \d\d+ it compiled none", made.entries[student].trouble)
+
+
+@pytest.mark.parametrize(("what", "begins"), [
+    ("nothing", False), ("force", True), ("a new student", True), ("an unreadable work", False), ("other tests", True),
+    ("a cluster", False),
+])  # fmt: skip
+def test_the_sandbox_begins_to_import_where_a_work_is_surely_graded(what, begins, course, monkeypatch):
+    ran(course)
+    done = []
+    monkeypatch.setattr(gradings, "begin_sandbox", lambda settings, assignment, root: done.append(assignment))
+    monkeypatch.setattr(gradings.Gradings, "_prepare_forks", lambda self: done.append("the rest"))
+    if what in ("a new student", "an unreadable work"):
+        course.submit("zoe", nbformat.read(next((course.root / "submitted").rglob("*.ipynb")), as_version=4))
+    if what == "an unreadable work":
+        next((course.root / "submitted" / "zoe").rglob("*.ipynb")).write_bytes(b"%PDF")
+        with monkeypatch.context() as before:
+            before.setattr(gradings.Gradings, "_prepare_forks", lambda self: None)
+            ran(course)
+        done.clear()
+    made = Batch(course.root, ASSIGNMENT, say=print)
+    if what == "other tests":
+        made.tests = "other"
+    folders = sorted((course.root / "submitted").glob(f"*/{ASSIGNMENT}"))
+    waits = gradings.Gradings(made, what in ("force", "a cluster"), "tcp://127.0.0.1:9" if what == "a cluster" else "")
+    monkeypatch.setattr(waits, "_begun", lambda folder: [])
+    waits.run(folders, 1)
+    assert done == [ASSIGNMENT] * begins + ["the rest"]
+
+
+def test_what_only_saves_time_stops_nobody(course, monkeypatch):
+    monkeypatch.setattr(gradings, "begin_sandbox", broken)
+    monkeypatch.setattr(gradings, "rehearse", broken)
+    monkeypatch.setattr(alone, "_grade", stands_in(2))
+    ran(course)
+    made = Batch(course.root, ASSIGNMENT, say=print)
+    made.grade(force=True)
+    assert not made.entries["anna"].trouble and stands(course)[0] == 2.0
+
+
 def test_all_that_stands_can_be_entered_elsewhere(course, tmp_path):
     ran(course)
     with course.gradebook() as gradebook:
@@ -390,9 +447,10 @@ from types import SimpleNamespace
 from course_lib.grading.marking import gradings
 
 gradings.workplace = lambda course: contextlib.nullcontext()
+gradings.Gradings._is_surely_graded = lambda self, folder: False
 gradings.Gradings._prepare_forks = lambda self: None
 gradings.Gradings._begun = lambda self, folder: time.sleep(0.2) or self.say(f"{folder}: graded") or []
-gradings.Gradings(SimpleNamespace(say=print, course=None), False).run(["anna", "zoe"], 1)
+gradings.Gradings(SimpleNamespace(say=print, course=None, assignment=""), False).run(["anna", "zoe"], 1)
 """
 
 

@@ -89,4 +89,4 @@ def test_the_way_through_numpy_costs_what_it_costs_in_tensorflow(assignment, nam
     examinee = InThisProcess(f"import numpy as np\nimport tensorflow as tf\n{code}")
     examinee.loaded = lambda names: []  # in this process other tests may have loaded what an assignment closes
     *_, score = HiddenTests(source, examinee, 7).outputs()
-    assert examinee.derivatives.of_tests == computes_in and score["data"]["text/plain"] == repr(points)
+    assert examinee.derivatives.frameworks.tests == computes_in and score["data"]["text/plain"] == repr(points)

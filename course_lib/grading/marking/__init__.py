@@ -9,7 +9,7 @@
    puts the student's answers into the released notebook, which `released` has from the gradebook, with what `strays`
    takes out of cells that are not theirs. `recognised` tells which cell is which, `changed` what was changed of the
    course's own. The result stands in `normalised/STUDENT/ASSIGNMENT/`.
-3. *gradings*: one work more than there are cores is graded at a time, and their marks entered by one writer. *alone*:
+3. *gradings*: more works than there are cores are graded at a time, and their marks entered by one writer. *alone*:
    nbgrader's own Autograde runs in a process and a gradebook of its own, for one student, within a limit; `execute` is
    its Execute, with points that outlive their kernel, and `course_lib.grading.outside` has one that no code can forge.
    `standing` says what a gradebook has of a student, and enters it into another. *cluster* lets the workers of a Dask

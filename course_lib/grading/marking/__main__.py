@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--jobs",
         type=int,
         metavar="N",
-        help="works graded at a time; one more than cores, or what the cluster has room for",
+        help="works graded at a time; half as many again as cores and one more, or what the cluster has room for",
     )
     parser.add_argument(
         "--scheduler",

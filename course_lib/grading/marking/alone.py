@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import itertools
 import math
 import multiprocessing
 import multiprocessing.connection
@@ -14,14 +15,14 @@ import sqlite3
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from course_lib._extras import needed
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd
-from course_lib.grading.marking.standing import definitions, enter, explained, standing
+from course_lib.grading.marking.standing import NOTHING, definitions, enter, explained, standing
+from course_lib.grading.outside.prepared import hidden_tests
 from course_lib.grading.restore import RestoreCells
 
 with needed("lab"):
@@ -51,6 +52,7 @@ SAYS_NOTHING = ("There was an error processing", "Please see")  # nbgrader's wor
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG, from linux/prctl.h
 FORK = "fork" if sys.platform == "linux" else "spawn"  # a fork has nbgrader imported already
 IN_MEMORY = "course-lib-in-memory"  # in the URL of such a gradebook
+_names: set[str] = set()  # of those that this process has open
 _create_engine, _create_all = nbgrader.api.create_engine, Base.metadata.create_all
 
 
@@ -58,7 +60,8 @@ _create_engine, _create_all = nbgrader.api.create_engine, Base.metadata.create_a
 def _engine(url: str, **settings):
     """nbgrader opens a gradebook a dozen times in a grading, and SQLAlchemy compiles what is asked once for an engine.
 
-    No connection is kept: that of a gradebook that could not be opened would go on with a file that was replaced since.
+    No connection is kept, so that forked processes may go on with it; and that of a gradebook that could not be opened
+    would go on with a file that was replaced since.
     """
     engine = _create_engine(url, **{"poolclass": NullPool, **settings})
     if IN_MEMORY in str(url):  # where somebody else has not yet committed, who reads would fail, and not wait
@@ -73,8 +76,6 @@ def _create_missing(bind, *given, **settings) -> None:
 
 
 nbgrader.api.create_engine, Base.metadata.create_all = _engine, _create_missing
-if hasattr(os, "register_at_fork"):  # no engine is shared by two processes
-    os.register_at_fork(after_in_child=_engine.cache_clear)
 
 
 class Unfinished(Exception):
@@ -150,11 +151,41 @@ def grade_alone(root: Path, assignment: str, student: str, stood: dict, is_known
 @contextlib.contextmanager
 def _in_memory(path: Path) -> Iterator[str]:
     """The URL of a copy of the gradebook in this file, which this process alone has, during this block."""
-    name = f"file:{IN_MEMORY}-{uuid.uuid4().hex}?mode=memory&cache=shared"
-    with contextlib.closing(sqlite3.connect(name, uri=True)) as copy:  # which is there as long as somebody has it open
-        with contextlib.closing(sqlite3.connect(path)) as file:
-            file.backup(copy)
-        yield f"sqlite:///{name}&uri=true"
+    # The first name is the same in each process: a forked one finds the engine of this URL, with what it has compiled.
+    name = next(name for number in itertools.count() if (name := f"file:{IN_MEMORY}-{number}") not in _names)
+    place = f"{name}?mode=memory&cache=shared"
+    _names.add(name)
+    try:
+        with contextlib.closing(sqlite3.connect(place, uri=True)) as copy:  # there as long as somebody has it open
+            with contextlib.closing(sqlite3.connect(path)) as file:
+                file.backup(copy)
+            yield f"sqlite:///{place}&uri=true"
+    finally:
+        _names.remove(name)
+
+
+def rehearse(course: AutogradeApp, assignment: str) -> None:
+    """Ask once, in a `workplace`, what each grading asks of a gradebook: what that compiles is forked with the rest."""
+    student = "rehearsal"  # in memory only
+    with _in_memory(Path(course.coursedir.root, GRADING, DEFINITIONS)) as url:
+        for _ in range(2):  # of what is in the gradebook already, other things are asked
+            with Gradebook(url, course.coursedir.course_id) as gradebook:
+                gradebook.find_assignment(assignment)
+                enter(gradebook, assignment, student, NOTHING)
+                submission = gradebook.find_submission(assignment, student)
+                gradebook.db.commit()  # so that it asks again for
+                str(submission), submission.total_seconds_late  # what nbgrader logs
+                for notebook in submission.notebooks:
+                    hidden_tests({"db_url": url, "notebook": notebook.name, "assignment": assignment})
+                    gradebook.find_submission_notebook(notebook.name, assignment, student)
+                    for grade in notebook.grades:
+                        grade = gradebook.find_grade(grade.cell.name, notebook.name, assignment, student)
+                        grade.auto_score = grade.max_score
+                        gradebook.db.commit()
+                    for comment in notebook.comments:
+                        comment = gradebook.find_comment(comment.cell.name, notebook.name, assignment, student)
+                        comment.auto_comment = "No response."  # nbgrader's own
+                        gradebook.db.commit()
 
 
 def take_over(root: Path, assignment: str, student: str, autograded: str | Path = "autograded") -> None:
@@ -245,6 +276,14 @@ def cores() -> int:
     if hasattr(psutil.Process, "cpu_affinity"):  # macOS lends no part of the machine
         return len(psutil.Process().cpu_affinity())
     return psutil.cpu_count() or 1
+
+
+def room() -> int:
+    """How many works this machine grades at a time.
+
+    For a third of its time a work waits for its kernel, so that half as many again as cores keep these busy; and one.
+    """
+    return cores() * 3 // 2 + 1
 
 
 def grading_limit(course: AutogradeApp) -> float:

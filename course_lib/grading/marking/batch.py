@@ -8,7 +8,7 @@ from pathlib import Path
 from course_lib._extras import needed
 from course_lib.files import replacing
 from course_lib.grading.marking import dates, incoming, lms, record, report
-from course_lib.grading.marking.alone import cores, gradebook_of, open_course
+from course_lib.grading.marking.alone import cores, gradebook_of, open_course, room
 from course_lib.grading.marking.cluster import places
 from course_lib.grading.marking.feedback import PAGES, feedback
 from course_lib.grading.marking.gradings import Bar, Gradings
@@ -102,19 +102,18 @@ class Batch:
     def grade(self, force: bool = False, jobs: int | None = None, scheduler: str = "") -> None:
         """Grade what is new, what changed, and what stopped the last time; all of it if `force`.
 
-        So many works as `jobs` says are graded at a time, one more than there are cores by default, as each waits now
-        and then for its kernel; by the Dask cluster whose address is `scheduler`, if there is one, and then as many as
-        it has room for by default. The gradebook is written by this process alone, when a grading is over: one that
-        fails, or is interrupted, changes nothing.
+        So many works as `jobs` says are graded at a time, by default as many as `room` says; by the Dask cluster whose
+        address is `scheduler`, if there is one, and then as many as it has room for by default. The gradebook is
+        written by this process alone, when a grading is over: one that fails, or is interrupted, changes nothing.
 
         Raises
         ------
         ValueError : the folder of the course cannot be written to; the cluster cannot grade; a hidden test cannot run.
         """
-        room = places(scheduler, self.course, self.assignment) if scheduler else cores() + 1
+        most = places(scheduler, self.course, self.assignment) if scheduler else room()
         folders = sorted(self.folder("submitted").glob(f"*/{self.assignment}"))
         try:
-            Gradings(self, force, scheduler).run(folders, jobs or room)
+            Gradings(self, force, scheduler).run(folders, jobs or most)
         except OSError as error:
             raise ValueError(f"Nothing more can be graded in {self.root}: {error.strerror or error}") from error
 

@@ -16,6 +16,7 @@ from tqdm import tqdm
 from course_lib._extras import needed
 from course_lib.grading.marking import record
 from course_lib.grading.marking.alone import (
+    FORK,
     NORMALISED,
     Apart,
     Marks,
@@ -24,6 +25,7 @@ from course_lib.grading.marking.alone import (
     grade_alone,
     gradebook_of,
     grading_limit,
+    rehearse,
     take_over,
     wait_for_one,
     workplace,
@@ -35,7 +37,7 @@ from course_lib.grading.marking.reading import Unreadable
 from course_lib.grading.marking.released import Release
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
 from course_lib.grading.outside.execute import ExecuteOutside
-from course_lib.grading.outside.prepared import prepare_sandbox, prepare_tests
+from course_lib.grading.outside.prepared import begin_sandbox, prepare_sandbox, prepare_tests
 from course_lib.grading.sandbox.warm import end_parents
 
 with needed("lab"):
@@ -92,7 +94,7 @@ class Gradings:
 
     def __init__(self, batch, force: bool, scheduler: str = ""):
         self.batch, self.force, self.scheduler, self.say = batch, force, scheduler, batch.say
-        self._starts_cold = False
+        self._starts_cold = self._is_rehearsed = False
         self._known: Gradebook | None = None
 
     def run(self, folders: Iterable[Path], jobs: int) -> None:
@@ -110,6 +112,9 @@ class Gradings:
         if not bar.disable:
             self.say = bar.write
         try:
+            if any(map(self._is_surely_graded, waiting)):
+                with contextlib.suppress(Exception):  # each grading says so
+                    self._with_course(begin_sandbox)  # it imports while this process does the rest
             self._prepare_forks()
             gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
             with bar, workplace(self.batch.course):
@@ -194,11 +199,26 @@ class Gradings:
             record.save(self.batch.record, self.batch.entries)
             return []
 
+    def _is_surely_graded(self, folder: Path) -> bool:
+        """Whether the work in this folder is graded on this machine whatever it says, and was not unreadable before."""
+        entry = self.batch.entries.get(folder.parent.name, record.Entry())
+        is_new = not (entry.work or entry.trouble) or bool(entry.work) and entry.tests != self.batch.tests
+        return not self.scheduler and (self.force or is_new)
+
+    def _with_course(self, work: Callable):
+        """What `begin_sandbox` or `prepare_sandbox` returns for the course and the assignment that are graded."""
+        course = self.batch.course
+        return work(ExecuteOutside(parent=course), self.batch.assignment, course.coursedir.root)
+
     def _prepare(self) -> None:
-        """Import in the sandbox what each grading would import: once, and again when what had it has ended."""
+        """Do once what each grading would do, and import again in the sandbox when what had imported has ended."""
+        if FORK == "fork" and not self._is_rehearsed:
+            self._is_rehearsed = True
+            with contextlib.suppress(Exception):  # each grading compiles for itself
+                rehearse(self.batch.course, self.batch.assignment)
+            gc.freeze()  # that, too
         if not self._starts_cold:
-            course = self.batch.course
-            if why := prepare_sandbox(ExecuteOutside(parent=course), self.batch.assignment, course.coursedir.root):
+            if why := self._with_course(prepare_sandbox):
                 self._starts_cold = True
                 self.batch.problems.append(f"c.ExecuteOutside.warm has no effect, kernels started cold: {why}")
 

@@ -8,15 +8,22 @@ from course_lib._extras import needed
 with needed("lab"):
     import nbformat
     from nbformat import NotebookNode
-    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+    from nbformat.corpus.words import generate_corpus_id
+    from nbformat.v4 import new_notebook
 
-NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
+OF_TYPE = {"code": {"execution_count": None, "outputs": []}, "markdown": {}, "raw": {}}
 MOST_CELLS = 2_000
 OTHER_KINDS = {b"%PDF": "a PDF", b"PK\x03\x04": "an archive", b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture"}
 
 
 class Unreadable(ValueError):
     """What was handed in cannot be made a notebook; the message says why, for the instructor."""
+
+
+def new_cell(kind: str, source: str, identity: str = "") -> NotebookNode:
+    """As nbformat makes them, but for its validation: who makes a notebook of them validates that as a whole."""
+    about = {"id": identity or generate_corpus_id(), "cell_type": kind, "metadata": {}, "source": source}
+    return nbformat.from_dict(about | OF_TYPE[kind])
 
 
 def read_notebook(content: bytes) -> tuple[NotebookNode, list[str]]:
@@ -114,10 +121,10 @@ def _converted(data: dict) -> dict:
 
 def _cell(cell: dict, identity: str, notes: list[str]) -> NotebookNode:
     kind = cell.get("cell_type")
-    if kind not in NEW_CELL:
+    if kind not in OF_TYPE:
         notes.append(f"a cell of the unknown type {str(kind)[:20]!r} was kept as text")
         kind = "raw"
-    new = NEW_CELL[kind](source=_source(cell), id=identity)
+    new = new_cell(kind, _source(cell), identity)
     metadata = cell.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("nbgrader"), dict):
         new.metadata["nbgrader"] = nbformat.from_dict(metadata["nbgrader"])

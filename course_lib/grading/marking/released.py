@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from course_lib._extras import needed
-from course_lib.grading.marking.reading import NEW_CELL
+from course_lib.grading.marking.reading import new_cell
 
 with needed("lab"):
     from nbformat import NotebookNode
@@ -33,7 +33,7 @@ class Released(NamedTuple):
 
     def cell(self, source: str | None = None) -> NotebookNode:
         """This cell as nbgrader would have released it, with another source if one is given."""
-        made = NEW_CELL[self.cell_type](self.source if source is None else source)
+        made = new_cell(self.cell_type, self.source if source is None else source)
         made.metadata["nbgrader"] = {
             "schema_version": 3, "grade_id": self.name, "cell_type": self.cell_type, "checksum": self.checksum,
             "grade": self.points is not None and not self.task, "solution": self.answer, "locked": self.locked,

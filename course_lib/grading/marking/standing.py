@@ -17,6 +17,7 @@ with needed("lab"):
 
 GRADE = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
 COMMENT = ("auto_comment", "manual_comment")
+NOTHING = {"timestamp": None, "extension": None, "notebooks": {}}  # of a submission without marks
 OF_STUDENTS = {"student", "submitted_assignment", "submitted_notebook", "grade", "comment"}  # tables
 PATIENCE_S = 60  # for whoever is writing into a gradebook that is to be copied
 WAL = bytes([2, 2])  # bytes 18 and 19 of a file of SQLite that keeps a write-ahead log

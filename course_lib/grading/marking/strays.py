@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from course_lib._extras import needed
-from course_lib.grading.marking.reading import NEW_CELL
+from course_lib.grading.marking.reading import new_cell
 
 with needed("lab"):
     from IPython.core.inputtransformer2 import TransformerManager
@@ -18,7 +18,7 @@ INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)  # wha
 
 def own_cell(source: str, is_code: bool) -> NotebookNode:
     """A cell for what was taken out; words that stood in a cell of code become text."""
-    return NEW_CELL["code" if is_code and not is_prose(source) else "markdown"](source)
+    return new_cell("code" if is_code and not is_prose(source) else "markdown", source)
 
 
 def stray_code(written: str, released: str, graded: bool) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from course_lib.grading.followed import Answered, Asked, check_like
-from course_lib.grading.frameworks import as_tensor, owner_of
+from course_lib.grading.frameworks import ALIKE, Pair, as_tensor, owner_of
 from course_lib.grading.values import Malformed, read
 
 
@@ -52,27 +52,19 @@ class Call(Asked):
 class Derivatives:
     """What is known of calls whose derivatives may be asked for.
 
-    framework : in which the notebook is written, as it says; None of one without tensors
-    of_tests : in which the tests compute for it
+    frameworks : in which the tests compute, and in which the notebook is written, as it says
     """
 
     def __init__(self):
-        self.framework: str | None = None
-        self.of_tests: str | None = None
+        self.frameworks: Pair = ALIKE
         self._leaves: list = []
         self._tape = None
         self._calls: list[Call] = []  # that are under way, the innermost last
         self._number, self._first = 0, 1  # of the last call, and of the first that is not forgotten
 
-    @property
-    def frameworks(self) -> tuple[str, str] | None:
-        """What tensors are here, and what they are to the notebook; None where that is the same."""
-        differ = self.of_tests and self.framework and self.of_tests != self.framework
-        return (self.of_tests, self.framework) if differ else None
-
     def as_taken(self, value):
         """What a function of the tests gets: TensorFlow takes an array for a tensor, as PyTorch does not."""
-        return as_tensor(value, self.of_tests) if self.frameworks else value
+        return as_tensor(value, self.frameworks.tests) if self.frameworks.differ else value
 
     def forget(self) -> None:
         """No derivatives of earlier calls are asked for any more."""
@@ -108,7 +100,7 @@ class Derivatives:
     def about(self, call: Call) -> dict:
         """What the student's side must know of a call."""
         keep = call.number if call.followed else None
-        return {"framework": self.framework, "keep": keep, "first": self._first}
+        return {"framework": self.frameworks.notebook, "keep": keep, "first": self._first}
 
     @contextlib.contextmanager
     def under_way(self, call: Call):

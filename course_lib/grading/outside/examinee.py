@@ -12,7 +12,7 @@ import numpy as np
 from course_lib.grading.clock import Fed, starved
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.contain import LIMIT_S, Stopped, contained
-from course_lib.grading.frameworks import OWNERS, loaded, of_tests
+from course_lib.grading.frameworks import ALIKE, OWNERS, Pair, fastest_beside, loaded
 from course_lib.grading.outside import channel
 from course_lib.grading.outside.channel import GRACE_S, Channel
 from course_lib.grading.outside.derivatives import Call, Derivatives
@@ -32,10 +32,10 @@ BUSY = (
 )
 
 
-def _imported(framework: str) -> bool:
+def _imported(module: str) -> bool:
     with contextlib.suppress(CheckFailed), contained(IMPORTS_S):  # for what it prints at its start
-        importlib.import_module(framework)
-    return loaded(framework) is not None
+        importlib.import_module(module)
+    return loaded(module) is not None
 
 
 class NoKernel(RuntimeError):
@@ -177,13 +177,12 @@ class Examinee:
             self._lost, said = True, {}
         name, imported = said.get("name"), said.get("loaded")
         imported = [each for each in OWNERS if isinstance(imported, list) and each in imported]
-        ours = of_tests(name) if name in imported else None
+        ours = fastest_beside(name) if name in imported else None
         if ours in (None, name) or not _imported(ours):  # which may be installed and not to be imported
             for each in imported:
                 _imported(each)
             ours = name
-        is_known = name in imported and loaded(ours)
-        self.derivatives.framework, self.derivatives.of_tests = (name, ours) if is_known else (None, None)
+        self.derivatives.frameworks = Pair(ours, name) if name in imported and loaded(ours) else ALIKE
 
     def prepare(self) -> None:
         """Let the kernel answer, a new one where the last call lost the old one; before a test, outside of its time."""

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from course_lib._extras import needed
 from course_lib.grading.contain import _descriptor_silenced
-from course_lib.grading.frameworks import OWNERS, of_tests
+from course_lib.grading.frameworks import OWNERS, fastest_beside
 from course_lib.grading.outside.configured import REQUIRED, Settings
 from course_lib.grading.outside.tests import compiled, names_asked_for
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner
@@ -59,8 +59,24 @@ def prepare_tests(settings: Settings, gradebook: Gradebook, assignment: str) -> 
                 ) from None
 
 
+def begin_sandbox(settings: Settings, assignment: str, root: str) -> SandboxProvisioner | None:
+    """Begin to import, in the sandbox, what an assignment's kernels are to be warm with; None where they start cold.
+
+    root : the folder of the course
+    """
+    if settings.sandbox != REQUIRED or assignment not in settings.assignments or not settings.warm.get(assignment):
+        return None
+    try:
+        bubblewrap()
+    except SandboxMissing:  # each grading says so
+        return None
+    provisioner = SandboxProvisioner(**settings.sandbox_settings(assignment, root))
+    provisioner.begin(_variables())
+    return provisioner
+
+
 def prepare_sandbox(settings: Settings, assignment: str, root: str) -> str:
-    """Import what an assignment's kernels are to be warm with, so that all gradings forked from this process share it.
+    """Wait until kernels can be forked that are warm, so that all gradings forked from this process share them.
 
     What their tests compute in is imported in this process at the same time, whatever comes of it in the sandbox.
 
@@ -70,20 +86,20 @@ def prepare_sandbox(settings: Settings, assignment: str, root: str) -> str:
     -------
     "", or why the kernels will start cold
     """
-    if settings.sandbox != REQUIRED or assignment not in settings.assignments or not settings.warm.get(assignment):
+    provisioner = begin_sandbox(settings, assignment, root)
+    if provisioner is None:
         return ""
-    try:
-        bubblewrap()
-        provisioner = SandboxProvisioner(**settings.sandbox_settings(assignment, root))
-        preparing = provisioner.prepare({**os.environ, "NBGRADER_EXECUTION": "autograde"})  # as nbgrader sets it
-        with ThreadPoolExecutor(1) as beside:  # a loop in this thread would be one with those of all forked processes
-            prepared = beside.submit(asyncio.run, preparing)
-            for module in OWNERS:
-                if module in settings.warm[assignment]:
-                    _have(of_tests(module)) or _have(module)  # what hidden tests compare with is tensors, too
-            return prepared.result()
-    except SandboxMissing:  # each grading says so
-        return ""
+    with ThreadPoolExecutor(1) as beside:  # a loop in this thread would be one with those of all forked processes
+        prepared = beside.submit(asyncio.run, provisioner.prepare(_variables()))
+        for module in OWNERS:
+            if module in settings.warm[assignment]:
+                _have(fastest_beside(module)) or _have(module)  # what hidden tests compare with is tensors, too
+        return prepared.result()
+
+
+def _variables() -> dict[str, str]:
+    """With which kernels are started, as nbgrader sets them."""
+    return {**os.environ, "NBGRADER_EXECUTION": "autograde"}
 
 
 @functools.cache

@@ -6,14 +6,14 @@ import numpy as np
 
 from course_lib.grading.answering import ERRORS
 from course_lib.grading.compare import CheckFailed
-from course_lib.grading.frameworks import owner_of
+from course_lib.grading.frameworks import ALIKE, Pair, owner_of
 from course_lib.grading.values import NAME, Budget, Malformed, read
 
 # The largest whole number that a function of ours gets, and the most entries that an array without any would have
 VALUE_SIZE = 2**12
 
 
-def changes_of(arguments: dict, changed: dict, frameworks: tuple[str, str] | None = None) -> list[tuple]:
+def changes_of(arguments: dict, changed: dict, frameworks: Pair = ALIKE) -> list[tuple]:
     """What the student's function changed of its arguments: as it was given, and as it was left, part by part.
 
     frameworks : of tensors, as a `Budget` has them

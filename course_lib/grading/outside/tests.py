@@ -131,7 +131,7 @@ class HiddenTests:
             """Of the framework in which the tests compute, where derivatives go through the student's calls."""
 
             def __init__(self, namespace: dict):
-                name = examinee.derivatives.of_tests
+                name = examinee.derivatives.frameworks.tests
                 if name is None:
                     super().__init__({})  # says what to do
                 self.framework, self._make, self._sum, take, _ = FRAMEWORKS[name]

@@ -24,7 +24,7 @@ from typing import Any
 from course_lib._extras import needed
 from course_lib.grading.sandbox.calls import filter_of
 from course_lib.grading.sandbox.view import ISOLATED, SOCKETS, SandboxMissing, arguments, bubblewrap, import_path
-from course_lib.grading.sandbox.warm import CONNECTION, Forked, Job, Kind, NotWarm, forked, holding, started
+from course_lib.grading.sandbox.warm import CONNECTION, Forked, Job, Kind, NotWarm, begun, forked, holding, started
 from course_lib.grading.sandbox.watch import Limits, watch
 
 with needed("lab"):
@@ -98,6 +98,14 @@ class SandboxProvisioner(LocalProvisioner):
         with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended again
             watch(psutil.Process(self.pid), limits, self._end)
         return self.connection_info
+
+    def begin(self, env: Mapping[str, str] = os.environ) -> None:
+        """Start what kernels with these settings are forked from; `prepare` waits for it, and says where it fails.
+
+        env : the variables with which their kernels will be started
+        """
+        with contextlib.suppress(NotWarm, OSError, SandboxMissing):
+            begun(self._kind(self._environment(env)))
 
     async def prepare(self, env: Mapping[str, str] = os.environ) -> str:
         """Start what kernels with these settings are forked from, and wait until it can be.

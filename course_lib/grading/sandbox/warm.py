@@ -210,12 +210,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_lock._at_fork_reinit)  # another thread may hold it just then
 
 
-async def started(kind: Kind) -> Parent:
-    """The parent of this kind, tried; it is started if there is none, or none any longer.
+def begun(kind: Kind) -> Parent:
+    """The parent of this kind, which may still import; it is started if there is none, or none any longer.
 
     Raises
     ------
-    NotWarm : it does not work here. This is kept, and not tried again.
+    NotWarm : it did not work here when it was tried.
     """
     with _lock:
         parent = _parents.get(kind)
@@ -223,6 +223,17 @@ async def started(kind: Kind) -> Parent:
             _parents[kind] = parent = Parent(kind)
     if isinstance(parent, str):
         raise NotWarm(parent)
+    return parent
+
+
+async def started(kind: Kind) -> Parent:
+    """As `begun`, and tried.
+
+    Raises
+    ------
+    NotWarm : it does not work here. This is kept, and not tried again.
+    """
+    parent = begun(kind)
     try:
         await parent.works()
     except NotWarm as error:
