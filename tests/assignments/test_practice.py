@@ -11,7 +11,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from course_lib.grading import practice
 from course_lib.grading.score import SEED
-from tests.support.course import ASSIGNMENT, ROOT, maximum, reference_answers
+from tests.support.course import ASSIGNMENT, ROOT, filled_in, maximum, reference_answers
 from tests.support.quick import source_of
 
 DOUBLE = """# Hidden tests
@@ -141,6 +141,24 @@ def test_the_solution_has_all_points_in_a_notebook_and_a_mistake_costs_those_of_
     right, wrong = (float(line[2:]) for line in done.stdout.splitlines() if line.startswith("= "))
     points = {cell: each for cell, each in maximum(source).items() if cell.startswith("test-")}
     assert right == sum(points.values()) and wrong == right - points[f"test-{name.replace('_', '-')}"]
+
+
+def test_behind_checks_that_fail_a_mistake_costs_what_it_costs_where_it_is_graded(generated, tmp_path):
+    """A student runs all cells of the notebook as it was released, and some of them end with an error."""
+    practice.main([ASSIGNMENT, "--course", str(generated.root), "--to", str(tmp_path)])
+    answers = reference_answers(generated.source)
+    softmax = next(name for name, source in answers.items() if "def softmax" in source)
+    answers[softmax] += "\ndef softmax(x, axis=-1):\n    return x * 0"
+    cells = [cell.source for cell in filled_in(generated.release, answers).cells if cell.cell_type == "code"]
+    assert any("check" in cell for cell in cells)
+    file = str(tmp_path / f"{ASSIGNMENT}-tests.py")
+    command = [sys.executable, "-c", IN_A_NOTEBOOK, json.dumps(cells), file, "nothing"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "CheckFailed" in done.stdout
+    points = {name: most for name, most in maximum(generated.source).items() if name.startswith("test-")}
+    earned = next(float(line[2:]) for line in done.stdout.splitlines() if line.startswith("= "))
+    assert sum(points.values()) - points["test-softmax"] <= earned < sum(points.values())
 
 
 def test_outside_of_a_notebook_its_names_are_asked_for(course):
