@@ -52,8 +52,8 @@ def trained(library, kind, steps, config=None, **settings):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_fifty_steps_agree_between_the_frameworks(kind):
-    # numbers at a lower rate: at the higher one their loss swings, and swings let rounding errors grow
-    runs = [trained(library, kind, 50, rate={"numbers": 3e-3, "ids": 1e-2}[kind]) for library in BOTH]
+    # numbers at a lower rate: where their loss swings, rounding errors grow
+    runs = [trained(library, kind, 50, rate={"numbers": 2e-3, "ids": 1e-2}[kind]) for library in BOTH]
     losses = [history.loss for history, _, _ in runs]
     assert len(losses[0]) == 50
     assert_allclose(losses[0], losses[1], rtol=0, atol=1e-3)
@@ -62,7 +62,7 @@ def test_fifty_steps_agree_between_the_frameworks(kind):
     before = states.random_state(states.decision(KINDS[kind][0]), seed=2)
     for name, value in runs[0][1].items():
         if not name.endswith("k_proj.bias"):  # it adds the same to all scores of a query, so its gradient is noise
-            assert_allclose(runs[1][1][name], value, rtol=0, atol=2e-3, err_msg=name)
+            assert_allclose(runs[1][1][name], value, rtol=0, atol=1e-3, err_msg=name)
             stands = name.startswith(("predict_state", "predict_return"))
             assert (abs(before[name] - value).max() < 1e-6) == stands, name
     for evaluation in (evaluation for *_, evaluation in runs):
