@@ -1,6 +1,6 @@
 """T5 equals `transformers`' T5ForConditionalGeneration on random configurations, by files both ways, within 1e-5.
 
-Ten configurations in NumPy and PyTorch, where one takes no time; in TensorFlow as many as `--configurations` says.
+Ten configurations in each library, or as many as `--configurations` says, if these are more.
 """
 
 import json
@@ -17,7 +17,7 @@ from course_lib.decoding.search import greedy
 from course_lib.errors import CheckpointError
 from course_lib.models.position_tables import relative_buckets
 from course_lib.models.t5 import T5Config
-from tests.support.backends import BACKENDS, NUMPY, TENSORFLOW, TORCH
+from tests.support.backends import BACKENDS, NUMPY, TORCH
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
@@ -28,8 +28,8 @@ FEED_FORWARDS = [("relu", False), ("gelu_new", True), ("silu", True), ("gelu", F
 
 def pytest_generate_tests(metafunc):
     if "number" in metafunc.fixturenames:
-        n = metafunc.config.getoption("--configurations")
-        found = [(b, i) for b in BACKENDS for i in range(n if b is TENSORFLOW else max(n, 10))]
+        n = max(metafunc.config.getoption("--configurations"), 10)
+        found = [(b, i) for b in BACKENDS for i in range(n)]
         metafunc.parametrize(("library", "number"), found, ids=[f"{b}-{i}" for b, i in found])
 
 

@@ -1,7 +1,7 @@
 """ViT equals `transformers`' ViTForImageClassification and ViTModel on random configurations, by files both ways.
 
-Within 1e-5, in NumPy 1e-6, since theirs makes every softmax in float32. Ten configurations in NumPy and PyTorch, where
-one takes no time; in TensorFlow as many as `--configurations` says.
+Within 1e-5, in NumPy 1e-6, since theirs makes every softmax in float32. Ten configurations in each library, or as many
+as `--configurations` says, if these are more.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from course_lib.errors import CheckpointError
 from course_lib.models.blocks import ACTIVATIONS
 from course_lib.models.vit import ViTConfig
-from tests.support.backends import BACKENDS, NUMPY, TENSORFLOW, TORCH
+from tests.support.backends import BACKENDS, NUMPY, TORCH
 
 transformers.utils.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
@@ -22,8 +22,8 @@ transformers.utils.logging.disable_progress_bar()
 
 def pytest_generate_tests(metafunc):
     if "number" in metafunc.fixturenames:
-        n = metafunc.config.getoption("--configurations")
-        found = [(b, i) for b in BACKENDS for i in range(n if b is TENSORFLOW else max(n, 10))]
+        n = max(metafunc.config.getoption("--configurations"), 10)
+        found = [(b, i) for b in BACKENDS for i in range(n)]
         metafunc.parametrize(("library", "number"), found, ids=[f"{b}-{i}" for b, i in found])
 
 
