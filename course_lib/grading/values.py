@@ -20,6 +20,7 @@ from course_lib.grading.frameworks import ALIKE, CONSTANT, FOLLOWED, OWNERS, VAR
 KINDS = "biufc"  # of NumPy's dtypes: truth values, integers, floats, complex numbers
 BYTES = 2**24  # of all arrays in a message, and of all its texts
 ITEMS, DEPTH = 100_000, 8  # of tuples and lists together; of one in another
+KEYS = 1_000  # of a dictionary, of those whose hashes somebody can choose: with more, to read it would take minutes
 DTYPE = re.compile(r"[<>|][biufc]\d{1,2}")
 NAME = re.compile(r"\w{1,80}")
 PARTS = {"tuple": tuple, "list": list, "iterator": iter}
@@ -133,7 +134,10 @@ def read(form, budget: Budget | None = None, depth: int = 0):
         if name in PARTS and isinstance(content, list):
             return PARTS[name]([read(part, budget, depth + 1) for part in content])
         if name == "dict" and isinstance(content, list):
-            return {read(key, budget, depth + 1): read(part, budget, depth + 1) for key, part in content}
+            items = [(read(key, budget, depth + 1), read(part, budget, depth + 1)) for key, part in content]
+            if sum(not _is_scattered(key) for key, _ in items) > KEYS:
+                raise Malformed(f"it has more than {KEYS} keys that are no texts and no numbers below 2**60")
+            return dict(items)
         if name == "function" and budget.made and type(content) is int:
             return budget.made(content)
         if name == "other" and NAME.fullmatch(content):
@@ -143,6 +147,13 @@ def read(form, budget: Budget | None = None, depth: int = 0):
             raise
         raise Malformed(f"it is no value: {type(error).__name__}") from None
     raise Malformed("it is no value")
+
+
+def _is_scattered(key) -> bool:
+    """Whether nobody can choose many such keys of the same hash, with which a dictionary compares all with all."""
+    if isinstance(key, tuple):
+        return all(map(_is_scattered, key))
+    return isinstance(key, str) or isinstance(key, int | np.integer) and abs(int(key)) < 2**60
 
 
 def _numbers(value: np.ndarray | np.generic, budget: Budget, depth: int) -> list:

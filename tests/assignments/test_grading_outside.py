@@ -11,7 +11,7 @@ from course_lib import grading
 from course_lib.grading import answering
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.outside.examinee import VALUES
-from course_lib.grading.outside.seeds import SECRET, secret_of, seed_for
+from course_lib.grading.outside.seeds import SECRET, secret_of, seed_for, what_lies_in
 from course_lib.grading.outside.tests import HiddenTests, names_asked_for
 from course_lib.grading.score import SEED
 from tests.support.examinees import InThisProcess
@@ -279,6 +279,28 @@ def test_a_seed_depends_on_each_text_and_on_where_it_ends():
     made = {seed_for(b"k" * 32, *of) for of in [("a", "b"), ("ab",), ("ab", ""), ("a", "c"), ("b", "a")]}
     assert len(made | {seed_for(b"j" * 32, "a", "b")}) == 6
     assert seed_for(b"k" * 32, "a", "b") == seed_for(b"k" * 32, "a", "b")
+
+
+def test_what_lies_beside_a_notebook_is_known_by_its_names_and_contents(tmp_path):
+    def found():
+        return what_lies_in(tmp_path)
+
+    (tmp_path / "hw.ipynb").write_text("{}")
+    assert found() == []
+    seen = []
+    (tmp_path / "data").mkdir()
+    seen.append(found())
+    (tmp_path / "data" / "x.ipynb").write_text("1")  # which is no notebook of the assignment, and can be read
+    seen.append(found())
+    (tmp_path / "data" / "x.ipynb").write_text("2")
+    seen.append(found())
+    (tmp_path / "data" / "x.ipynb").rename(tmp_path / "y.txt")
+    seen.append(found())
+    (tmp_path / "link").symlink_to("1")
+    seen.append(found())
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("2")
+    assert len({*map(tuple, [*seen, found()])}) == 6 and found() == found()
 
 
 def asked(code: str, name: str, *given, served=None):

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from course_lib.grading.values import BYTES, DEPTH, ITEMS, Budget, Malformed, read, write
+from course_lib.grading.values import BYTES, DEPTH, ITEMS, KEYS, Budget, Malformed, read, write
 
 VALUES = [
     None, True, False, 0, -7, 2**200, 1.5, float("nan"), float("-inf"), "", "ä text\n", (), [],
@@ -28,6 +28,18 @@ def test_a_value_is_the_same_on_the_other_side(value):
     if isinstance(value, np.ndarray | np.generic):
         assert found.dtype == value.dtype and found.shape == value.shape
     np.testing.assert_equal(found, value)
+
+
+def test_a_dictionary_whose_keys_are_chosen_to_collide_is_refused():
+    """Their hashes are all 0: with n of them Python compares each with each."""
+    chosen = [write(k * (2**61 - 1)) for k in range(KEYS + 2)]
+    for keys in (chosen, [["tuple", [key, ["text", ""]]] for key in chosen]):
+        with pytest.raises(Malformed, match="more than 1000 keys"):
+            read(["dict", [[key, ["none"]] for key in keys]])
+    assert len(read(["dict", [[key, ["none"]] for key in chosen[:KEYS]]])) == KEYS
+    n = 3 * KEYS
+    for honest in (range(n), map(np.int64, range(n)), map(str, range(n)), ((k, f"{k}") for k in range(n))):
+        assert len(passed(dict.fromkeys(honest))) == n
 
 
 def test_an_array_that_was_read_is_plain_and_may_be_written_to():

@@ -105,6 +105,11 @@ def test_inputs_are_other_ones_for_other_students_and_the_same_when_graded_again
     assert all("ValueError" in each for each in shown) and shown[0] != shown[1]
     graded.grade("shows-1", "--force")
     assert graded.shown("shows-1", "test-split-heads") == shown[0]
+    data = graded.course.root / "submitted" / "shows-1" / ASSIGNMENT / "answers.json"
+    data.write_text("[]")  # what was printed of the inputs is of no use in a file, either
+    graded.grade("shows-1", "--force")
+    data.unlink()
+    assert graded.shown("shows-1", "test-split-heads") not in shown
 
 
 def test_feedback_has_the_report(graded):

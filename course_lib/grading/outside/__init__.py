@@ -44,10 +44,10 @@ tests compute in TensorFlow only what `Tensors.gradients` and `expect_gradients`
 depends on a tensor with `requires_grad` that was given to it. No derivative has a derivative. A wrong one costs points,
 and can do no more: it is an array like the one by which it is taken, or it is refused.
 
-Seeds. `seeds.seed_for` is an HMAC of the assignment, the student and what the student wrote, under a secret that
-is drawn once for a course and lies in `.grading-secret` beside the gradebook. The same work gets the same inputs when
-it is graded again; any change to it gets others, so what was printed into one feedback is of no use in the next
-submission.
+Seeds. `seeds.seed_for` is an HMAC of the assignment, the student, the student's code and the files beside it, under a
+secret that is drawn once for a course and lies in `.grading-secret` beside the gradebook. The same work gets the same
+inputs when it is graded again; any change to it gets others, so what was printed into one feedback is of no use in the
+next submission.
 
 A mistake is charged once. Tests run from the first part to the last. A test that fails is tried again with right
 versions of earlier parts (`Score`'s `follow_through`). Then the student's `attention` finds in the place of its own

@@ -11,7 +11,7 @@ from course_lib.grading.outside.channel import LimitedManager
 from course_lib.grading.outside.configured import OFF, REQUIRED, check_named, check_sandbox, slips, warn_once
 from course_lib.grading.outside.examinee import Examinee
 from course_lib.grading.outside.prepared import hidden_tests
-from course_lib.grading.outside.seeds import secret_of, seed_for
+from course_lib.grading.outside.seeds import secret_of, seed_for, what_lies_in
 from course_lib.grading.outside.tests import HiddenTests, names_asked_for
 from course_lib.grading.sandbox.provisioner import sandboxed
 from course_lib.grading.score import SEED
@@ -113,7 +113,8 @@ class ExecuteOutside(ExecuteToTheEnd):
             code = [cell for cell in nb.cells if cell.cell_type == "code"]
             own = [cell.source for cell in code if _grade_id(cell) not in self._sources]
             names = [self._assignment, about["notebook"], about["student"], os.environ.get(SEED, "")]
-            self._seed = seed_for(secret_of(Path(self._root)), *names, *own)
+            beside = what_lies_in(Path(resources["metadata"]["path"]))
+            self._seed = seed_for(secret_of(Path(self._root)), *names, *own, *beside)
             self._examinee = Examinee(self)
         try:
             nb, resources = super().preprocess(nb, resources, km)

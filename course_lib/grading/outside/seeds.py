@@ -1,6 +1,7 @@
 """Inputs for hidden tests that no student can know, and that come again when the same work is graded again."""
 
 import contextlib
+import hashlib
 import hmac
 import os
 import secrets
@@ -35,6 +36,21 @@ def _draw(path: Path) -> None:
             os.link(part, path)  # whole, or not there: two that grade at once agree
         finally:
             part.unlink()
+
+
+def what_lies_in(folder: Path) -> list[str]:
+    """Names and digests of all that a kernel finds in the folder of its notebook; notebooks there it does not see."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.parent == folder and path.suffix == ".ipynb":
+            continue
+        found.append(path.relative_to(folder).as_posix())
+        if path.is_symlink():
+            found.append(os.readlink(path))
+        elif path.is_file():
+            with path.open("rb") as file:
+                found.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return found
 
 
 def seed_for(secret: bytes, *of: str) -> int:
