@@ -143,7 +143,7 @@ def test_the_solution_has_all_points_in_a_notebook_and_a_mistake_costs_those_of_
     assert right == sum(points.values()) and wrong == right - points[f"test-{name.replace('_', '-')}"]
 
 
-def test_behind_checks_that_fail_a_mistake_costs_what_it_costs_where_it_is_graded(generated, tmp_path):
+def test_behind_checks_that_fail_a_mistake_costs_points_of_its_own_part_alone(generated, tmp_path):
     """A student runs all cells of the notebook as it was released, and some of them end with an error."""
     practice.main([ASSIGNMENT, "--course", str(generated.root), "--to", str(tmp_path)])
     answers = reference_answers(generated.source)
