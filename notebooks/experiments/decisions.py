@@ -48,6 +48,7 @@ TUNED_AT = {"crossing": "0.02"}
 BATCH, UPDATES, WARMUP = 32, {"graph": 500, "crossing": 300, "cliff": 600}, 50
 VALIDATE_EVERY, TENTH = 100, 0.1
 SCALE = {"graph": 10.0, "crossing": 10.0, "cliff": 20.0}  # what returns are divided by
+SCALE |= {"cliff by 5": 5.0, "lake": 1.0}  # of cliff.py and frozen_lake.py
 CONTEXT, CLIFF_STEPS, OUT_OF_TIME = 8, 200, 60  # steps that are read on the cliff; of an episode there; when tested
 ASKED = {
     "graph": tuple(-float(n) for n in range(1, 11)),
@@ -172,8 +173,8 @@ def config_of(at: World) -> DecisionConfig:
     return DecisionConfig(d_state, at.n_actions, 64, 2, 4, 128, CLIFF_STEPS, action_tanh=False, dropout=0.1)
 
 
-def train(run: Run, peak: float, episodes: list[Episode], held_out: list[Episode], at: World):
-    """A trained model, and the history of its training."""
+def train(run: Run, peak: float, episodes, held_out, at: World, updates: int | None = None, watch=None):
+    """A trained model, and the history of its training; `watch(model, step)` is called before each update."""
     import torch  # here, because it takes seconds, and no reader of the record needs it
 
     from course_lib.torch import DecisionTransformer
@@ -181,14 +182,20 @@ def train(run: Run, peak: float, episodes: list[Episode], held_out: list[Episode
 
     torch.manual_seed(run.seed)
     torch.set_flush_denormal(True)  # numbers below 1e-38 take ten times as long
-    updates = UPDATES[run.world]
+    updates = updates or UPDATES[run.world]
     model = DecisionTransformer(config_of(at))
+
+    def rate_at(step):
+        if watch is not None:
+            watch(model, step)
+        return rate(step, peak, updates)
+
     history = loop.train(
         model,
         batches_of(run, episodes, at, run.seed).epoch,
         decisions.actions(),
         batches_of(run, held_out, at, None),
-        rate=lambda step: rate(step, peak, updates),
+        rate=rate_at,
         max_norm=1.0,
         steps=updates,
         validate_every=VALIDATE_EVERY,

@@ -14,6 +14,7 @@ import pytest
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import scenes
 from course_lib.evaluation.attention_maps import class_map, rollout, score_maps
+from course_lib.evaluation.decision_baselines import ReturnTable
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
@@ -21,12 +22,14 @@ from course_lib.torch import GPT, Seq2Seq, get_state
 from notebooks.experiments import _spoken as spoken
 from notebooks.experiments import (
     ablations,
+    cliff,
     decisions,
     exact_search,
     family,
     fine_tuning,
     first_symbol,
     four_tasks,
+    frozen_lake,
     gpt,
     grouped_heads,
     in_context,
@@ -83,6 +86,8 @@ MODULES = [
     speech,
     text_to_text,
     decisions,
+    cliff,
+    frozen_lake,
     whole_reviews,
 ]
 EXPERIMENTS = pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
@@ -300,6 +305,42 @@ def test_rivals_without_a_network_obtain_what_is_recorded(setting):
     found = decisions.rivals(run, at, decisions.episodes_of(*setting, run.seed, "training", at))
     recorded = decisions.EXPERIMENT.record.read()[run.name]
     assert {key: recorded[key] for key in found} == json.loads(json.dumps(found))
+
+
+@pytest.mark.parametrize("module", [cliff, frozen_lake], ids=lambda m: m.__name__)
+def test_a_decision_transformer_in_a_world_of_gymnasium_has_the_rate_of_its_trials(module):
+    record = module.EXPERIMENT.record
+    trained = {name: run for name, run in module.RUNS.items() if not run.is_trial and "rivals" not in name}
+    recorded = record.read()
+    assert {recorded[name]["peak"] == module.chosen(run, record) for name, run in trained.items()} == {True}
+
+
+def test_a_cliff_that_nothing_was_changed_on_is_that_of_the_other_experiment():
+    found, other = cliff.EXPERIMENT.record.read(), decisions.EXPERIMENT.record.read()
+    for reads, kind in cliff.READS.items():
+        for seed in cliff.SEEDS:
+            ours, theirs = found[f"as it is: {reads} {seed}"], other[f"cliff 0.3 {kind} {seed}"]
+            assert (ours["peak"], ours["validations"]) == (theirs["peak"], theirs["validations"])
+            assert [ours["obtained"]] == theirs["for_asked"][decisions.ASKED["cliff"].index(cliff.ASKED)]
+
+
+def test_examples_where_the_ways_part_are_those_of_the_data():
+    at = decisions.world_of("cliff", 2)
+    episodes = cliff.episodes_of(cliff.ARMS["as it is"], 2, "training", at)
+    recorded = cliff.EXPERIMENT.record.read()["as it is: eight steps 2"]
+    done, near = cliff.examples(episodes), cliff.examples(episodes, cliff.NEAR)
+    assert {letter: done.count(letter) for letter in "URDL"} == recorded["examples"] and set(done) == {"R"}
+    assert len(near) > len(done) and recorded["near"] == round(near.count("R") / len(near), 4)
+    assert cliff.answer(ReturnTable(episodes, cliff.ASKED), at) == recorded["table"]
+
+
+def test_what_arrives_on_ice_without_a_network_is_what_is_recorded():
+    run = frozen_lake.RUNS["ice rivals 2"]
+    recorded = frozen_lake.EXPERIMENT.record.read()[run.name]
+    found = frozen_lake.measure(run, frozen_lake.EXPERIMENT.record)
+    assert {key: recorded[key] for key in found if key != "seconds"} == {
+        k: v for k, v in found.items() if k != "seconds"
+    }
 
 
 def test_costs_are_recorded_at_every_length_at_which_the_scores_fit():

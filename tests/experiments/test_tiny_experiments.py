@@ -9,21 +9,25 @@ import numpy as np
 import pytest
 import torch
 
+from course_lib.acting.rollouts import rollout
+from course_lib.batches.trajectories import Episode
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import conll, paraphrases, pretraining_texts, resolve, reviews, sentence_pairs, wikitext
 from course_lib.models.bert import BertConfig
-from course_lib.torch import BertModel, get_state, linear_attention, load_translator
+from course_lib.torch import BertModel, DecisionTransformer, get_state, linear_attention, load_translator
 from course_lib.torch.training.precision import bfloat16_is_faster
 from notebooks.experiments import (
     _patch_positions,
     _pretraining,
     ablations,
+    cliff,
     decisions,
     exact_search,
     family,
     fine_tuning,
     first_symbol,
     four_tasks,
+    frozen_lake,
     gpt,
     grouped_heads,
     in_context,
@@ -722,6 +726,72 @@ def test_a_walker_beside_the_cliff():
     assert [act(2, at) for at in (36, 24, 34, 35)] == [up, right, right, down]
     assert [act(0, at) for at in (36, 24, 0, 11)] == [up, up, right, down]
     assert act(2, 0) == down and act(2, 24, [-100.0]) == up  # after a fall along the first row
+
+
+@pytest.mark.parametrize("reads", ["eight steps", "one step"])
+def test_a_cliff(tmp_path, monkeypatch, reads):
+    monkeypatch.setitem(cliff.ARMS, "best shown", cliff.Arm(episodes=60, updates=3, times=2))
+    monkeypatch.setattr(cliff, "HELD_OUT", 4)
+    monkeypatch.setattr(decisions, "OUT_OF_TIME", 3)
+    arm = f"best shown: {reads}"
+    words = [*(f"{arm} trial {peak}" for peak in cliff.PEAKS), f"{arm} 1"]
+    found, before = made(cliff, tmp_path, *words), cliff.EXPERIMENT.record.read()
+    assert list(found) == words
+    assert all(figures.keys() == before[name].keys() for name, figures in found.items())
+    figures = found[words[-1]]
+    assert figures["peak"] == cliff.chosen(cliff.RUNS[words[-1]], Record(tmp_path / "tiny.json"))
+    assert len(figures["partings"]) == 1 and abs(sum(figures["parting"]) - 1) < 1e-3
+
+
+def test_steps_where_the_ways_part_are_counted():
+    at, updates = decisions.world_of("cliff", 1), 6
+    edge = rollout(at.env, lambda states, *_: [0, *[1] * 11, 2][len(states) - 1], at.state, 20)
+    second = rollout(at.env, lambda states, *_: [0, 0, *[1] * 11, 2, 2][len(states) - 1], at.state, 20)
+    assert (edge.total, second.total) == (cliff.ASKED, cliff.ASKED - 2)
+    assert cliff.examples([edge, second]) == ["R"] and cliff.examples([edge, second], 2.0) == ["R", "U"]
+    for kind, windows, there in (("asked", 6 + 8, 2), ("last step", 13 + 15, 1)):  # the step is the second of thirteen
+        batches = decisions.batches_of(decisions.Run("cliff by 5", "0.3", kind, 1), [edge, second], at, 1)
+        assert sum(len(batch.times) for batch in batches) == windows and len(batches) == 1
+        assert cliff.shown(batches, updates, decisions.SCALE["cliff by 5"]) == there * updates
+    policy = lambda states, actions, rewards: int(edge.actions[len(actions)])  # noqa: E731
+    assert cliff.answer(policy, at) == {"obtained": -13.0, "way": "URRRRRRRRRRRD"}
+
+
+def test_the_odds_where_the_ways_part_are_those_by_which_a_model_acts():
+    at, told = decisions.world_of("cliff", 1), []
+    model = DecisionTransformer(decisions.config_of(at)).eval()
+    like = decisions.Run("cliff", "0.3", "asked", 1)
+    policy = decisions.asking(like, model, at)(cliff.ASKED)
+    policy.choose = lambda logits: told.append(logits)
+    policy(np.stack([at.state(cliff.START), at.state(cliff.PARTING)]), [cliff.UP], [-1.0])
+    odds = np.exp(told[0]) / np.exp(told[0]).sum()
+    np.testing.assert_allclose(cliff.parting(model, at, 8, decisions.SCALE["cliff"]), odds, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", frozen_lake.KINDS)
+def test_a_frozen_lake(tmp_path, monkeypatch, kind):
+    for name, value in {"WALKS": 120, "HELD_OUT": 120, "UPDATES": 3, "TESTED": 2, "LONGEST": 20}.items():
+        monkeypatch.setattr(frozen_lake, name, value)
+    arm = f"land {kind}"
+    words = [*(f"{arm} trial {peak}" for peak in frozen_lake.PEAKS), f"{arm} 1"]
+    found, before = made(frozen_lake, tmp_path, *words), frozen_lake.EXPERIMENT.record.read()
+    assert list(found) == words
+    assert all(figures.keys() == before[name].keys() for name, figures in found.items())
+    assert 0 <= found[words[-1]]["arrived"] <= 1
+
+
+def test_a_plan_on_the_lake_takes_the_way_that_arrives_the_more_often(monkeypatch):
+    def walk(fields, actions, total):  # from field to field, and paid at the end
+        rewards = np.zeros(len(actions))
+        rewards[-1] = total
+        return Episode(np.eye(frozen_lake.FIELDS, dtype=np.float32)[fields], np.array(actions), rewards)
+
+    # from 0 there is a gamble, 1, and a way by 4 and back to 0 by chance, which arrives in the end
+    walks = [walk([0], [1], 1.0), walk([0], [1], 0.0), walk([0, 4, 0, 4], [2, 3, 2, 3], 1.0)]
+    plan = frozen_lake.planned(walks)
+    assert [plan(np.eye(frozen_lake.FIELDS)[[field]], [], []) for field in (0, 4)] == [2, 3]
+    cut = walk([0, 4], [2, 3], 1.0)._replace(ended=False)  # what followed is not known
+    assert frozen_lake.planned([*walks[:2], cut])(np.eye(frozen_lake.FIELDS)[[0]], [], []) == 1
 
 
 @pytest.mark.parametrize("attention", ["full", "windowed", "linear"])

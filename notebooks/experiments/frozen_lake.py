@@ -1,0 +1,155 @@
+"""What does a Decision Transformer obtain of what it asks for, where luck decides what is paid?
+
+The world is gymnasium's FrozenLake-v1, 16 fields with four holes: whoever arrives is paid 1, whoever falls in 0. On
+"ice", as the world comes, a step goes where it was meant to with probability 1/3, and to either side with the same; on
+"land" it always goes where it was meant to. All else is the same, so that chance alone divides the two.
+
+The data: 1,000 walks of 100 steps at most. At half of the steps a walker does something random, at the others it goes
+right or down, whichever way is left, towards the goal, holes or no holes.
+
+Networks, all of the sizes of `decisions.py`, which read eight steps: "asked" reads the return to go and is asked for 1;
+"cloned" has zeros there; "best" clones the walks that arrived. Each has the rate that was best of three by the loss on
+300 other walks, with a fourth seed; then three seeds train with it. Rivals without a network: the table of
+`decisions.py`, asked for 1, and dynamic programming on what was seen ("planned"). Recorded is the share of 500 episodes
+that arrive. The lecture *Decisions* tells what came out.
+"""
+
+import time
+from importlib.metadata import version
+from typing import NamedTuple
+
+import numpy as np
+
+from course_lib.acting.rollouts import rollout
+from course_lib.evaluation.decision_baselines import ReturnTable
+from notebooks.experiments import decisions
+from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
+
+GROUNDS, KINDS = ("ice", "land"), ("asked", "cloned", "best")
+PEAKS, SEEDS, TRIAL_SEED = decisions.PEAKS, decisions.SEEDS, decisions.TRIAL_SEED
+WALKS, HELD_OUT, LONGEST, NOISE, UPDATES = 1000, 300, 100, 0.5, 600
+TESTED = 500  # episodes
+FIELDS, RIGHT, DOWN = 16, 2, 1
+SWEEPS, DISCOUNT = 2000, 0.999  # of the planning; the discount says which of two ways that arrive is shorter
+
+
+class Run(NamedTuple):
+    """One training, or the rivals; with a `peak` of the rate it is a trial, without one it takes the best of these."""
+
+    ground: str
+    kind: str
+    seed: int
+    peak: float | None = None
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it serves to choose."""
+        return self.peak is not None
+
+    @property
+    def name(self) -> str:
+        """What the record calls this run."""
+        arm = f"{self.ground} {self.kind}"
+        return f"{arm} trial {self.peak}" if self.is_trial else f"{arm} {self.seed}"
+
+    @property
+    def seconds(self) -> float:
+        """Of one processor core, about."""
+        return 2.0 if self.kind == "rivals" else 10.0
+
+
+TRIALS = [Run(ground, kind, TRIAL_SEED, peak) for ground in GROUNDS for kind in KINDS for peak in PEAKS]
+RUNS = table([*TRIALS, *(Run(g, kind, seed) for g in GROUNDS for kind in ("rivals", *KINDS) for seed in SEEDS)])
+
+
+def world_of(ground: str) -> decisions.World:
+    """The lake."""
+    import gymnasium  # here, because reading the record does not need it
+
+    env = gymnasium.make("FrozenLake-v1", is_slippery=ground == "ice", max_episode_steps=LONGEST)
+    state = lambda seen: np.eye(FIELDS, dtype=np.float32)[seen]  # noqa: E731
+    return decisions.World(env, state, {0: (env, 1.0)}, 4, LONGEST, decisions.CONTEXT)
+
+
+def walker(rng: np.random.Generator):
+    """The behaviour: right or down, whichever way is left, and at half of the steps anything."""
+
+    def act(states, actions, rewards):
+        row, column = divmod(int(states[-1].argmax()), 4)
+        ways = [way for way, is_left in ((RIGHT, column < 3), (DOWN, row < 3)) if is_left]
+        return int(rng.integers(4) if rng.random() < NOISE else rng.choice(ways))
+
+    return act
+
+
+def episodes_of(seed: int, part: str, at: decisions.World) -> list:
+    """The walks that a seed draws, and the luck of the ice with them."""
+    source = [seed, 1 if part == "training" else 2]
+    rng = np.random.default_rng(source)
+    at.env.reset(seed=int(rng.integers(2**31)))
+    return [rollout(at.env, walker(rng), at.state, LONGEST) for _ in range(WALKS if part == "training" else HELD_OUT)]
+
+
+def arrived(policy, at: decisions.World, seed: int) -> float:
+    """The share of episodes in which a policy arrives, which is its mean return."""
+    luck = np.random.default_rng([seed, 3])
+    return float(np.mean([
+        rollout(at.env, policy, at.state, LONGEST, int(luck.integers(2**31))).total for _ in range(TESTED)
+    ]))  # fmt: skip
+
+
+def planned(episodes):
+    """Value iteration in the world that the walks show, from values of 0: a policy.
+
+    That of `course_lib` begins with "not known", and where chance leads back to where one was, that stays so.
+    """
+    followed, paid, times = np.zeros((FIELDS, 4, FIELDS)), np.zeros((FIELDS, 4)), np.zeros((FIELDS, 4))
+    for states, actions, rewards, ended in episodes:
+        at = states.argmax(1)
+        for t in range(len(at) if ended else len(at) - 1):
+            times[at[t], actions[t]] += 1
+            paid[at[t], actions[t]] += rewards[t]
+            if t + 1 < len(at):
+                followed[at[t], actions[t], at[t + 1]] += 1
+    values = np.zeros(FIELDS)
+    for _ in range(SWEEPS):
+        q = np.where(times > 0, (paid + DISCOUNT * followed @ values) / np.maximum(times, 1), -1.0)
+        values = np.maximum(q.max(1), 0.0)
+    return lambda states, actions, rewards: int(q[states[-1].argmax()].argmax())
+
+
+def measure(run: Run, record: Record) -> dict:
+    """Train a model, or make the rivals, and return how many of their episodes arrive."""
+    at = world_of(run.ground)
+    episodes, held_out = (episodes_of(run.seed, part, at) for part in ("training", "validation"))
+    begin = time.process_time()
+    if run.kind == "rivals":
+        found = {"table": ReturnTable(episodes, 1.0), "planned": planned(episodes)}
+        figures = {name: arrived(policy, at, run.seed) for name, policy in found.items()}
+        figures["data"] = float(np.mean([episode.total for episode in episodes]))
+        figures["steps"] = sum(len(episode.rewards) for episode in episodes)
+        return figures | {"seconds": round(time.process_time() - begin, 1)}
+    peak = run.peak if run.is_trial else chosen(run, record)
+    like = decisions.Run("lake", run.ground, "cloned" if run.kind == "best" else run.kind, run.seed)
+    if run.kind == "best":
+        episodes, held_out = ([one for one in part if one.total == 1] for part in (episodes, held_out))
+    model, history = decisions.train(like, peak, episodes, held_out, at, UPDATES)
+    looks = [round(look.nll, 4) for look in history.validation]
+    figures = {"peak": peak, "validation": min(looks), "validations": looks}
+    if not run.is_trial:
+        ask = decisions.asking(like, model, at)
+        policy = ask(1.0) if run.kind == "asked" else decisions.Silent(ask)
+        figures["arrived"] = arrived(policy, at, run.seed)
+    return figures | {"seconds": round(time.process_time() - begin, 1), "version": version("torch")}
+
+
+def chosen(run: Run, record: Record) -> float:
+    """The peak of the arm's best trial, by the loss on validation walks; the lower one of two that are level."""
+    trials = of_trials((trial.name for trial in TRIALS if trial[:2] == run[:2]), record).values()
+    return min(trials, key=lambda figures: (figures["validation"], figures["peak"]))["peak"]
+
+
+EXPERIMENT = Experiment(__doc__, RUNS, measure, Record.of(__file__), "ice asked")
+
+if __name__ == "__main__":
+    raise SystemExit(main(EXPERIMENT, __file__))
