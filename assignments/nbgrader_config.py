@@ -43,6 +43,8 @@ c.ExecuteOutside.warm = {
     name: [package for package in packages if package in ("numpy", "torch")]
     for name, packages in c.ExecuteOutside.assignments.items()
 }
+# Each released notebook names its packages, so that its checks say which import will not be there.
+c.GenerateAssignment.preprocessors.insert(0, "course_lib.grading.named.NamePackages")
 c.ExecuteOutside.sandbox = os.environ.get("COURSE_GRADING_SANDBOX", "required")
 
 # One runaway print must not fill the disk.

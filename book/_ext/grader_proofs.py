@@ -20,6 +20,7 @@ RECORD = Path(__file__).parents[2] / "tests" / "assignments" / "proofs.json"
 ATTACKS = RECORD.with_name("attacks.json")
 GRADERS = {"ours": "ours", "nbgrader": "nbgrader as it comes", "otter": "otter-grader"}
 KINDS = {"right": "Right, in other styles", "wrong": "Wrong", "tricks": "Tries for points, and accidents"}
+UNTRIED = "not tried"
 
 
 def summary(proof: dict) -> list[str]:
@@ -66,8 +67,13 @@ def plain(text: str) -> str:
 
 
 def tried(record: dict) -> list[str]:
-    """The graders that every attack was tried on; of others the page says nothing yet."""
-    return [grader for grader in GRADERS if all(grader in attack for attack in record["attacks"].values())]
+    """The graders that every attack was tried on; of others the page says nothing yet.
+
+    Attacks `on` another assignment count for ours alone: the others do not have it.
+    """
+    attacks = record["attacks"].values()
+    first = [attack for attack in attacks if "on" not in attack]
+    return [name for name in GRADERS if all(name in attack for attack in (attacks if name == "ours" else first))]
 
 
 def in_words(outcomes: list[str]) -> str:
@@ -82,7 +88,7 @@ def totals(record: dict) -> list[list[str]]:
     rows = [["class", "attacks", *(GRADERS[grader] for grader in tried(record))]]
     for name in [*classes, "all"]:
         chosen = [attack for attack in attacks if name in ("all", attack["class"])]
-        of = [in_words([attack[grader][0] for attack in chosen]) for grader in tried(record)]
+        of = [in_words([attack.get(grader, [UNTRIED])[0] for attack in chosen]) for grader in tried(record)]
         rows.append([name, str(len(chosen)), *of])
     return rows
 
@@ -91,8 +97,9 @@ def every_attack(record: dict) -> list[list[str]]:
     """A row for every attack."""
     rows = [["attack", "what it tries", *(GRADERS[grader] for grader in tried(record))]]
     for name, attack in record["attacks"].items():
-        outcomes = [", ".join(attack[grader]) for grader in tried(record)]
-        rows.append([f"`{name}`", attack["tries"], *outcomes])
+        outcomes = [", ".join(attack.get(grader, [UNTRIED])) for grader in tried(record)]
+        on = f" On {attack['on']}, tried on ours alone." if "on" in attack else ""
+        rows.append([f"`{name}`", attack["tries"] + on, *outcomes])
     return rows
 
 

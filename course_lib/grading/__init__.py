@@ -17,9 +17,10 @@ from course_lib.grading.compare import (
     expect_unchanged,
 )
 from course_lib.grading.contain import contained
+from course_lib.grading.imports import check, graded_with
 from course_lib.grading.kept import expect_differentiable, expect_kept
 from course_lib.grading.packed import pack, unpack
-from course_lib.grading.score import Score, Slip, check
+from course_lib.grading.score import Score, Slip
 from course_lib.grading.tensors import Tensors
 from course_lib.grading.untouched import expect_untouched
 
@@ -42,6 +43,7 @@ __all__ = [
     "expect_shape",
     "expect_unchanged",
     "expect_untouched",
+    "graded_with",
     "pack",
     "unpack",
 ]

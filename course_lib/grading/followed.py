@@ -17,6 +17,7 @@ from course_lib.grading.values import Malformed
 
 Pull = Callable[[int, np.ndarray], list]
 MOST_KEPT = 100  # calls whose derivatives may still be asked for
+MOST_RESULTS = 1_000  # of an answer that are differentiated: each is an operation of its own, which takes a millisecond
 
 
 class Asked:
@@ -43,7 +44,7 @@ class Asked:
 
         Raises
         ------
-        Malformed : it is of another framework than an input.
+        Malformed : it is of another framework than an input, or there are too many.
         """
         place, self._results = self._results, self._results + 1
         inputs, owner = [*self.inputs, *self.besides], owner_of(tensor)
@@ -51,6 +52,8 @@ class Asked:
             raise Malformed("it is of another framework than what was given")
         if not inputs:
             return tensor
+        if place >= MOST_RESULTS:
+            raise Malformed(f"it has more than {MOST_RESULTS} tensors that are differentiated")
         return owner.connected(tensor, inputs, functools.partial(self._pulled, place))
 
     def _pulled(self, place: int, cotangent: np.ndarray) -> list:

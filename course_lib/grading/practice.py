@@ -23,6 +23,7 @@ from unittest import mock
 
 from course_lib._extras import needed
 from course_lib.files import replacing
+from course_lib.grading.imports import not_there
 from course_lib.grading.score import SEED
 
 HEAD = "# %% {name}, {points:g} points\n"  # as editors know the cells of a script
@@ -60,6 +61,8 @@ def run_tests(file: str | Path, namespace: dict | None = None, seed: int = 0) ->
                 earned += _score(source, namespace, name)
             except Exception as error:  # one cell stops no other, as where it is graded
                 print(f"{type(error).__name__}: {error}")
+    if why := not_there():
+        print(why)
     print(f"{earned:g} of {available:g} points, with inputs of seed {seed}")
     return earned
 

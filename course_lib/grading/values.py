@@ -1,10 +1,10 @@
 """Values as JSON, between two processes of which one trusts nothing that the other says.
 
-Whatever is read becomes a plain value: None, a truth value, a number, a text, an array of NumPy's, a tensor, or a
-tuple, a list, a dictionary or an iterator of these. Nothing that is read runs. What is no such value is written as the
-name of its type alone. A function passes only where a `Budget` keeps it, as a number by which the other side may call
-it. A tensor passes as the array that it holds, and as what it is to its framework; it is read where that has been
-imported, or as one of another framework, in which this side computes.
+Whatever is read becomes a plain value: None, a truth value, a number, a text, bytes, a range, an array of NumPy's, a
+tensor, or a tuple, a list, a set, a dictionary or an iterator of these. Nothing that is read runs. What is no such
+value is written as the name of its type alone. A function passes only where a `Budget` keeps it, as a number by which
+the other side may call it. A tensor passes as the array that it holds, and as what it is to its framework; it is read
+where that has been imported, or as one of another framework, in which this side computes.
 """
 
 import base64
@@ -18,12 +18,16 @@ import numpy as np
 from course_lib.grading.frameworks import ALIKE, CONSTANT, FOLLOWED, OWNERS, VARIABLE, Pair, loaded, owner_of
 
 KINDS = "biufc"  # of NumPy's dtypes: truth values, integers, floats, complex numbers
+TEXTS = "US"  # and of arrays alone: texts, bytes
 BYTES = 2**24  # of all arrays in a message, and of all its texts
+LETTERS = 300  # of a whole number
+LAST = 0x10FFFF  # the number of the last letter of Unicode
 ITEMS, DEPTH = 100_000, 8  # of tuples and lists together; of one in another
-KEYS = 1_000  # of a dictionary, of those whose hashes somebody can choose: with more, to read it would take minutes
-DTYPE = re.compile(r"[<>|][biufc]\d{1,2}")
+KEYS = 1_000  # of a dictionary or a set, whose hashes somebody can choose: with more, to read it would take minutes
+DTYPE = re.compile(r"[<>|](?:[biufc]\d{1,2}|[US]\d{1,7})")
 NAME = re.compile(r"\w{1,80}")
-PARTS = {"tuple": tuple, "list": list, "iterator": iter}
+PARTS = {"tuple": tuple, "list": list, "iterator": iter, "set": set, "frozenset": frozenset}
+HASHED = ("set", "frozenset")
 
 
 class Malformed(ValueError):
@@ -70,8 +74,10 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
     """
     budget = budget or Budget()
     kind = type(value)
-    if isinstance(value, np.generic | np.ndarray) and value.dtype.kind in KINDS:
-        return ["number" if isinstance(value, np.generic) else "array", *_numbers(value, budget, depth)]
+    if isinstance(value, np.generic) and value.dtype.kind in KINDS:
+        return ["number", *_numbers(value, budget, depth)]
+    if isinstance(value, np.ndarray) and value.dtype.kind in KINDS + TEXTS:
+        return ["array", *_numbers(value, budget, depth)]
     if owner := owner_of(value):
         array = owner.numbers(value)
         if array is not None and array.dtype.kind in KINDS:
@@ -82,7 +88,7 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
             return form
     if isinstance(value, str):
         value = str.__str__(value)  # of a subclass, too: the letters that it has
-    budget.take(len(value) if isinstance(value, str) else 0, depth)
+    budget.take(len(value) if isinstance(value, str | bytes) else 0, depth)
     if value is None:
         return ["none"]
     if kind is bool:
@@ -91,11 +97,17 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
         return ["int", hex(value)]
     if kind is float:
         return ["float", value.hex()]
+    if kind is complex:
+        return ["complex", [value.real.hex(), value.imag.hex()]]
+    if kind is range and len(hex(value.start) + hex(value.stop) + hex(value.step)) < LETTERS:
+        return ["range", [hex(value.start), hex(value.stop), hex(value.step)]]
     if isinstance(value, str):
         return ["text", value]
-    if isinstance(value, tuple | list):
-        name = "tuple" if isinstance(value, tuple) else "list"
-        return [name, [write(part, budget, depth + 1) for part in value]]
+    if kind is bytes:
+        return ["bytes", base64.b64encode(value).decode("ascii")]
+    for name in ("tuple", "list", *HASHED):
+        if isinstance(value, PARTS[name]):
+            return [name, [write(part, budget, depth + 1) for part in value]]
     if isinstance(value, dict):
         return ["dict", [[write(part, budget, depth + 1) for part in item] for item in dict.items(value)]]
     if isinstance(value, Iterator):  # a generator, say, of which a test may make a list
@@ -120,23 +132,34 @@ def read(form, budget: Budget | None = None, depth: int = 0):
         if name == "tensor":
             return _tensor(*held, budget, depth)
         (content,) = held or [None]
-        budget.take(len(content) if isinstance(content, str) else 0, depth)
+        size = len(content) if isinstance(content, str) else 0
+        budget.take(size * 3 // 4 if name == "bytes" else size, depth)
         if name == "none":
             return None
         if name == "bool" and isinstance(content, bool):
             return content
-        if name == "int" and len(content) < 300:
-            return int(content, 16)
+        if name == "int":
+            return _whole(content)
         if name == "float":
             return float.fromhex(content)
+        if name == "complex":
+            real, imaginary = content
+            return complex(float.fromhex(real), float.fromhex(imaginary))
+        if name == "range":
+            found = range(*map(_whole, content))
+            budget.items -= len(found)  # a test may make a list of it
+            budget.take(0, depth)
+            return found
         if name == "text" and isinstance(content, str):
             return content
+        if name == "bytes" and isinstance(content, str):
+            return base64.b64decode(content, validate=True)
         if name in PARTS and isinstance(content, list):
-            return PARTS[name]([read(part, budget, depth + 1) for part in content])
+            parts = [read(part, budget, depth + 1) for part in content]
+            return PARTS[name](_scattered(parts) if name in HASHED else parts)
         if name == "dict" and isinstance(content, list):
             items = [(read(key, budget, depth + 1), read(part, budget, depth + 1)) for key, part in content]
-            if sum(not _is_scattered(key) for key, _ in items) > KEYS:
-                raise Malformed(f"it has more than {KEYS} keys that are no texts and no whole numbers below 2**60")
+            _scattered([key for key, _ in items])
             return dict(items)
         if name == "function" and budget.made and type(content) is int:
             return budget.made(content)
@@ -147,6 +170,19 @@ def read(form, budget: Budget | None = None, depth: int = 0):
             raise
         raise Malformed(f"it is no value: {type(error).__name__}") from None
     raise Malformed("it is no value")
+
+
+def _whole(letters: str) -> int:
+    if len(letters) >= LETTERS:
+        raise Malformed("it is too large a number")
+    return int(letters, 16)
+
+
+def _scattered(keys: list) -> list:
+    """These, of which a dictionary or a set is made next."""
+    if sum(not _is_scattered(key) for key in keys) > KEYS:
+        raise Malformed(f"it has more than {KEYS} keys that are no texts and no whole numbers below 2**60")
+    return keys
 
 
 def _is_scattered(key) -> bool:
@@ -172,6 +208,8 @@ def _array(name: str, dtype: str, shape: list, data: str, budget: Budget, depth:
         raise Malformed("its shape is none")
     budget.take(len(data) * 3 // 4, depth)
     array = np.frombuffer(base64.b64decode(data, validate=True), np.dtype(dtype)).copy()
+    if array.dtype.kind == "U" and np.any(array.view(np.dtype("u4").newbyteorder(array.dtype.byteorder)) > LAST):
+        raise Malformed("it has letters that are none")
     array = array.reshape(shape)  # raises ValueError where the numbers are too few or too many
     return array[()] if name == "number" and array.ndim == 0 else array
 

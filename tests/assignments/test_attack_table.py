@@ -14,8 +14,19 @@ import pytest
 from tests.support import attack_table
 from tests.support.attack_container import HARD, HOME, seen_in
 from tests.support.attack_outcomes import HELD, NO_MATTER, ORDER, deserved, of_seen, reason_not_to_apply
-from tests.support.attack_table import GRADERS, RECORD, SOURCE, ages, days, digest, note, versions
-from tests.support.attacks import ATTACKS, LONGEST_S, fingerprint, said_of, tries
+from tests.support.attack_table import (
+    GRADERS,
+    OTHERS,
+    RECORD,
+    SOURCE,
+    ages,
+    days,
+    digest,
+    is_for,
+    note,
+    versions,
+)
+from tests.support.attacks import ATTACKS, FIRST, LONGEST_S, assignment_of, fingerprint, said_of, tries
 from tests.support.course import maximum
 from tests.support.other_graders import PINS, files_of_tests
 from tests.support.sandbox import NEEDS_SANDBOX
@@ -40,6 +51,14 @@ def test_the_record_is_of_the_attacks_that_there_are(record):
     }, RENEWS
     for name, entry in record["attacks"].items():
         assert (entry["class"], entry["tries"]) == (said_of(ATTACKS[name])["class"], tries(ATTACKS[name]))
+        assert entry.get("on", FIRST) == assignment_of(ATTACKS[name])
+
+
+def test_attacks_on_another_assignment_are_tried_on_ours_alone(record):
+    others = {name: entry for name, entry in record["attacks"].items() if "on" in entry}
+    assert others and not [name for name, entry in others.items() for grader in OTHERS if grader in entry]
+    assert not [name for name in others if any(is_for(grader, name) for grader in OTHERS)]
+    assert all(is_for("ours", name) for name in ATTACKS) and is_for("otter", FORGED_HERE)
 
 
 def test_our_grader_was_tried_by_every_attack_and_held(record):
@@ -87,6 +106,9 @@ def test_how_old_the_record_is_can_be_asked():
         "otter: 1 of 3 attacks, on 2026-11-27 to 2026-11-28",
     ]
     assert ages({"attacks": {"x": ENTRY}}, "a")[0] == "ours: 1 of 1 attacks, on 2026-11-29"
+    elsewhere = {"on": "another", "ours": [HELD], "tried": {"ours": ENTRY["tried"]["ours"]}}
+    ours, _, otter = ages({"attacks": {"x": ENTRY, "y": elsewhere}}, "a")
+    assert (ours[:12], otter[:13]) == ("ours: 2 of 2", "otter: 1 of 1"), "there the others are not tried"
 
 
 def test_the_age_is_said_and_nothing_tried(capsys, monkeypatch):

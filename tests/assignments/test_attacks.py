@@ -3,8 +3,8 @@
 An attack is code that stands in the cell of `softmax`, the other answers being as they were released. Its docstring
 says what it tries, has a line `class: files` with one of `CLASSES`, and may have lines of the form `earns: test-softmax
 1` (more than nothing), `cell: attention` (where it stands), `others: solved` (the other answers are right), `loses:
-test-attention 5` (then). `COURSE` is the path of the course, `HOME` that of the instructor, `PORT` a server on this
-machine.
+test-attention 5` (then), and `on: attention-for-an-rnn` (another assignment, with its `cell`). `COURSE` is the path of
+the course, `HOME` that of the instructor, `PORT` a server on this machine.
 """
 
 import ast
@@ -12,13 +12,14 @@ import functools
 import pkgutil
 import time
 
+import nbformat
 import pytest
 
 from tests.support.attack_outcomes import HELD, NO_MATTER, deserved
 from tests.support.attack_table import read_record
-from tests.support.attacks import ATTACKS, CLASSES, LONGEST_S, said_of
+from tests.support.attacks import ATTACKS, CLASSES, FIRST, LONGEST_S, assignment_of, points, said_of
 from tests.support.attacks_on_ours import Batch, in_batches
-from tests.support.course import maximum
+from tests.support.course import ROOT, maximum, reference_answers
 from tests.support.sandbox import NEEDS_SANDBOX
 
 # Those that are tried: of each class one, which harms stock nbgrader where any of them does. With --all-attacks it is
@@ -27,6 +28,7 @@ SOME = [
     "accident_exit_in_a_cell", "answer_key", "at_exit", "close_is_true", "course_removed", "empties_its_arguments",
     "fills_the_disk", "formatter", "network", "session_patched", "start_up_file",
 ]  # fmt: skip
+WITH_TENSORS = ["derivatives_of_another"]  # and of those on another assignment
 
 pytestmark = NEEDS_SANDBOX
 
@@ -35,7 +37,7 @@ def batches(config) -> list[list[str]]:
     """The attacks that are tried, in batches."""
     if wanted := config.getoption("--attacks"):
         return in_batches([name.removesuffix(".py") for name in wanted.split(",")])
-    return in_batches(list(ATTACKS) if config.getoption("--all-attacks") else SOME)
+    return in_batches(list(ATTACKS) if config.getoption("--all-attacks") else SOME + WITH_TENSORS)
 
 
 def pytest_generate_tests(metafunc):
@@ -70,9 +72,20 @@ def batch_of(request, made):
 def test_every_attack_says_what_it_is_and_there_are_some_of_every_class():
     of = {attack: said_of(text).get("class") for attack, text in ATTACKS.items()}
     assert len(of) >= 100 and set(of.values()) == CLASSES, of
-    known = {"class", "earns", "cell", "others", "loses"}
+    known = {"class", "earns", "cell", "others", "loses", "on"}
     assert not {attack: found for attack, text in ATTACKS.items() if (found := set(said_of(text)) - known)}
     assert all(text.split('"""')[1].partition("\n")[0].endswith(".") for text in ATTACKS.values())
+
+
+def test_some_work_with_tensors_and_stand_in_a_cell_that_their_assignment_has():
+    others = {attack: said_of(text) for attack, text in ATTACKS.items() if assignment_of(text) != FIRST}
+    assert len(others) >= 15 and set(WITH_TENSORS) <= set(others)
+    assert {said["class"] for said in others.values()} == CLASSES
+    for attack, said in others.items():
+        source = nbformat.read(ROOT / "assignments" / "source" / said["on"] / f"{said['on']}.ipynb", as_version=4)
+        assert said["cell"] in reference_answers(source), attack
+        named = points(said.get("earns", "")) | points(said.get("loses", ""))
+        assert named.keys() <= maximum(source).keys(), attack
 
 
 def named_of_the_library(text: str) -> set[str]:

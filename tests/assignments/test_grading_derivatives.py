@@ -13,7 +13,7 @@ import torch
 from course_lib.grading import answering, expect_kept, followed, frameworks
 from course_lib.grading.compare import CheckFailed
 from course_lib.grading.frameworks import ALIKE, Pair
-from course_lib.grading.outside import prepared
+from course_lib.grading.outside import memory, prepared
 from course_lib.grading.outside.tests import HiddenTests
 from course_lib.grading.values import Budget, Malformed, read, write
 from tests.support.course import ROOT
@@ -558,3 +558,54 @@ def test_ours_are_not_made_to_compute_with_a_tensor_without_numbers_for_ever():
     examinee = examinee_of("def f(step):\n    return step(torch.empty(50_000, 0))")
     with pytest.raises(CheckFailed, match=r"too\s+large"):
         examinee.call("f", (lambda x: x,), {}, {})
+
+
+def test_an_answer_has_not_any_number_of_results_that_are_differentiated(monkeypatch):
+    monkeypatch.setattr(followed, "MOST_RESULTS", 3)
+    examinee = examinee_of("def f(x, n):\n    return [x * 1] * n")
+    x = torch.ones(2, requires_grad=True)
+    found = examinee.call("f", (x, 3), {}, {})
+    sum(part.sum() for part in found).backward()
+    assert x.grad.tolist() == [3, 3]
+    with pytest.raises(CheckFailed, match=r"more\s+than\s+3\s+tensors"):
+        examinee.call("f", (x, 4), {}, {})
+    assert len(examinee_of("def f(x, n):\n    return [x * 1] * n").call("f", (torch.ones(2), 9), {}, {})) == 9
+
+
+def test_ours_return_together_what_one_value_may_have():
+    code = "def f(step, n):\n    for _ in range(n):\n        step()"
+    examinee, large = examinee_of(code), torch.zeros(2**20)  # 4 MiB
+    for _ in range(2):
+        examinee.call("f", (lambda: large, 4), {}, {})  # of each call anew
+    with pytest.raises(CheckFailed, match=r"too\s+large"):
+        examinee.call("f", (lambda: large, 5), {}, {})
+
+
+WIDE = "def f(step):\n    return step(torch.ones(6_000, 1, dtype=torch.uint8), torch.ones(1, 6_000))"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_ours_compute_in_so_much_memory_whatever_they_are_given(monkeypatch):
+    resource = pytest.importorskip("resource")
+    own = resource.getrlimit(resource.RLIMIT_DATA)
+    monkeypatch.setattr(memory, "MEMORY", 2**26)  # for 144 MB
+    with pytest.raises(RuntimeError, match=r"memory"):
+        examinee_of(WIDE).call("f", (lambda wide, high: (wide + high).sum(),), {}, {})
+    assert resource.getrlimit(resource.RLIMIT_DATA) == own, "afterwards it may take what it could before"
+    monkeypatch.setattr(memory, "MEMORY", 2**30)
+    found = examinee_of(WIDE).call("f", (lambda wide, high: (wide + high).sum(),), {}, {})
+    assert float(found) == 2 * 6_000**2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_a_limit_that_is_there_already_is_not_made_wider():
+    resource = pytest.importorskip("resource")
+    now, own = memory.end_of_memory(), resource.getrlimit(resource.RLIMIT_DATA)
+    assert now > memory.MEMORY + 2**20, "what this process has already does not count"
+    with memory.at_most(now):
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        with memory.at_most(2 * now):
+            assert resource.getrlimit(resource.RLIMIT_DATA) == before == (now, own[1])
+        assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    with memory.at_most(None):
+        assert resource.getrlimit(resource.RLIMIT_DATA) == own

@@ -14,6 +14,9 @@ VALUES = [
     (1, [2.0, "x"], (None,)), {}, {"a": 1, 2: [{"b": np.arange(3)}]},
     np.float32(1.5), np.int64(3), np.True_, np.zeros(()), np.zeros((0, 3)), np.arange(6.0).reshape(2, 3).T,
     np.array([True, False]), np.arange(4, dtype=">i2"), np.array([1 + 2j]), np.float16([1.5]),
+    1 - 2j, complex("nan"), b"", b"\x00\xff", range(3), range(7, -2**70, -2**70), set(), {1, "x", (2, b"y")},
+    frozenset({frozenset({1.5}), None}), np.array([["ä", "bcd"]]), np.array(["€"], dtype=">U3"), np.array([b"x", b""]),
+    np.array([], dtype=str),
 ]  # fmt: skip
 
 
@@ -37,6 +40,9 @@ def test_a_dictionary_whose_keys_are_chosen_to_collide_is_refused():
     for keys in (chosen, pairs, [["tuple", [key, ["text", ""]]] for key in chosen]):
         with pytest.raises(Malformed, match="more than 1000 keys"):
             read(["dict", [[key, ["none"]] for key in keys]])
+        for name in ("set", "frozenset"):
+            with pytest.raises(Malformed, match="more than 1000 keys"):
+                read([name, list(keys)])
     assert len(read(["dict", [[key, ["none"]] for key in chosen[:KEYS]]])) == KEYS
     n = 3 * KEYS
     for honest in (range(n), map(np.int64, range(n)), map(str, range(n)), ((f"{k}", "x") for k in range(n))):
@@ -54,7 +60,7 @@ def test_an_array_that_was_read_is_plain_and_may_be_written_to():
 
 @pytest.mark.parametrize(
     "value",
-    [{1}, object(), len, np.array(["text"]), np.array([None]), 2**2000],
+    [object(), len, np.array([None]), np.array("2026-01-01", "M8[D]"), 2**2000, range(2**2000), {}.keys(), bytearray()],
     ids=lambda v: type(v).__name__,
 )
 def test_of_anything_else_the_name_of_its_type_passes_alone(value):
@@ -95,6 +101,18 @@ REFUSED = {
     "a type with another name than one": ["other", "a.b"],
     "a type without a name": ["other", None],
     "a dict": {"a": 1},
+    "half of a complex number": ["complex", ["0x1p0"]],
+    "a complex number of texts": ["complex", ["x", "y"]],
+    "a range without a step": ["range", ["0x0", "0x1", "0x0"]],
+    "a range of very long numbers": ["range", ["0x0", "0x1", "0x" + "f" * 10_000]],
+    "bytes that are not base64": ["bytes", "!"],
+    "a number for bytes": ["bytes", 3],
+    "a set of lists": ["set", [["list", []]]],
+    "a set of arrays": ["frozenset", [array()]],
+    "a text for a set": ["set", "abc"],
+    "letters that are none": array("<U1", data=b"\xff\xff\xff\x7f"),
+    "letters of too few bytes": array("<U3"),
+    "letters of no length": array("<U0", data=b""),
     "a bare text": "none",
     "None": None,
 }
@@ -110,10 +128,11 @@ def test_what_is_too_large_is_refused_on_both_sides():
     deep = []
     for _ in range(DEPTH + 1):
         deep = [deep]
-    for value in (np.zeros(BYTES), "x" * (BYTES + 1), [0] * (ITEMS + 1), deep, [np.zeros(BYTES // 16)] * 3):
+    many = [0] * (ITEMS + 1)
+    for value in (np.zeros(BYTES), "x" * (BYTES + 1), bytes(BYTES + 1), many, deep, [np.zeros(BYTES // 16)] * 3):
         with pytest.raises(Malformed, match="too"):
             write(value)
     unlimited = Budget(2**40, 2**30)
-    for value in (np.zeros(BYTES // 4), "x" * (BYTES + 1), [0] * (ITEMS + 1)):
+    for value in (np.zeros(BYTES // 4), "x" * (BYTES + 1), many, set(range(ITEMS + 1)), range(ITEMS + 1)):
         with pytest.raises(Malformed, match="too"):
             read(write(value, unlimited))

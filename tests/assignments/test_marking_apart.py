@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,9 +19,14 @@ from nbgrader.converters import Autograde
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from course_lib.grading.marking import alone, batch
-from course_lib.grading.marking.alone import FORK, Apart, Unfinished, apart, cores, for_rebuilt, open_course, reason
+from course_lib.grading.marking import apart as apart_module
+from course_lib.grading.marking.alone import cores, for_rebuilt, open_course, reason
+from course_lib.grading.marking.apart import FORK, Apart, Unfinished, apart
 from course_lib.grading.marking.execute import STOPPED, ExecuteToTheEnd, writable
 from course_lib.grading.marking.gradings import Gradings
+from course_lib.grading.marking.in_memory import in_memory
+from tests.support.running import still_running
+from tests.support.sandbox import wait_for
 
 NOISY = """import sys, threading, time
 def complain():
@@ -153,6 +159,25 @@ def test_what_is_under_way_ends_with_a_run_that_is_killed():
     assert len(works) == 2 and not left
 
 
+def starts_again(told):
+    """Another process whenever one ends."""
+    while True:
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        told.send(process.pid)
+        process.wait()
+
+
+def test_nothing_is_left_of_a_work_that_starts_something_again_when_it_ends(monkeypatch):
+    monkeypatch.setattr(apart_module, "ENDS_S", 0.5)
+    here, there = multiprocessing.get_context(FORK).Pipe()
+    work = Apart(600, starts_again, there)
+    numbers = [here.recv()]
+    work.stop()
+    while here.poll():
+        numbers.append(here.recv())
+    assert len(numbers) > 1 and wait_for(lambda: not still_running(numbers))
+
+
 def test_half_a_surrogate_pair_in_an_output_can_be_written(tmp_path):
     outputs = [nbformat.v4.new_output("error", ename="E", evalue="\ud800", traceback=["a \udfff", "é 𝄞"])]
     cell = nbformat.v4.new_code_cell(outputs=writable(outputs))
@@ -236,19 +261,19 @@ def test_a_gradebook_in_memory_is_a_copy_of_its_own_that_ends_with_its_block(tmp
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # nbgrader calls Alembic
     with Gradebook(f"sqlite:///{tmp_path}/file.db") as file:
         file.update_or_create_student("zoe")
-    with alone._in_memory(tmp_path / "file.db") as url:
+    with in_memory(tmp_path / "file.db") as url:
         with Gradebook(url) as copy:
             copy.update_or_create_student("anna")
             copy.db.add(Student(id="ben"))
             copy.db.flush()  # and not yet committed, as a preprocessor of a course may leave it when it opens another
             with Gradebook(url) as beside:
                 assert len(beside.students) == 3
-        with Gradebook(url) as copy, alone._in_memory(tmp_path / "file.db") as another, Gradebook(another) as other:
+        with Gradebook(url) as copy, in_memory(tmp_path / "file.db") as another, Gradebook(another) as other:
             assert {each.id for each in copy.students} == {"anna", "zoe"}
             assert [each.id for each in other.students] == ["zoe"]
     with pytest.raises(OperationalError, match="no such table"):
         Gradebook(url)
-    with alone._in_memory(tmp_path / "file.db") as again:
+    with in_memory(tmp_path / "file.db") as again:
         assert again == url  # whose engine has compiled what was asked
     with Gradebook(f"sqlite:///{tmp_path}/file.db") as file:
         assert [each.id for each in file.students] == ["zoe"]

@@ -234,7 +234,7 @@ def test_what_each_grading_would_do_is_done_once_before_any_begins(two):
     for relaxed in (False, True):
         nbformat.validate(nbformat.v4.new_notebook(), relax_add_props=relaxed)
     for kept in (tests.compiled, tests.names_asked_for):
-        assert (kept.cache_info().misses, kept.cache_info().hits) == (len(hidden), len(hidden)) and hidden
+        assert kept.cache_info().misses == len(hidden) <= kept.cache_info().hits and hidden
     assert len(nbformat.validator.validators) == read
 
 

@@ -19,7 +19,7 @@ import pytest
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 
-from course_lib.grading.marking import alone, feedback, gradings, overview, standing
+from course_lib.grading.marking import alone, apart, feedback, gradings, overview, standing
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED
@@ -63,6 +63,8 @@ def broken(*_):
 def graded(generated, tmp_path_factory):
     """A course in which anna has 3 points of the work of the 3rd; nobody grades in it again."""
     made = Course(tmp_path_factory.mktemp("graded") / "course", copied_from=generated.root)
+    with (made.root / "nbgrader_config.py").open("a") as config:
+        config.write(f"c.ExecuteOutside.unsolved = [{ASSIGNMENT!r}]\n")  # which would be stood in for, too
     solved = filled_in(made.release, reference_answers(made.source))
     made.submit("anna", solved)
     handed_in(made, FIRST)
@@ -294,7 +296,7 @@ def test_no_grading_sees_the_gradebook_or_what_another_student_has(course, monke
     assert "it sees ['known']" in made.entries["known"].trouble
 
 
-@pytest.mark.skipif(alone.FORK != "fork", reason="only forked processes have what was compiled before")
+@pytest.mark.skipif(apart.FORK != "fork", reason="only forked processes have what was compiled before")
 def test_what_a_grading_asks_of_its_gradebook_was_compiled_before_it_was_forked(course, monkeypatch):
     def says_what_is_new(own, assignment, student):
         own.config.Autograde.autograde_preprocessors = ["nbgrader.preprocessors.SaveAutoGrades"]
@@ -448,7 +450,7 @@ from course_lib.grading.marking import gradings
 
 gradings.workplace = lambda course: contextlib.nullcontext()
 gradings.Gradings._is_surely_graded = lambda self, folder: False
-gradings.Gradings._prepare_forks = lambda self: None
+gradings.Gradings._prepare_forks = gradings.Gradings._grade_solution = lambda self: None
 gradings.Gradings._begun = lambda self, folder: time.sleep(0.2) or self.say(f"{folder}: graded") or []
 gradings.Gradings(SimpleNamespace(say=print, course=None, assignment=""), False).run(["anna", "zoe"], 1)
 """

@@ -19,7 +19,8 @@ import pytest
 
 from course_lib.grading.marking import answers, cluster, gradings
 from course_lib.grading.marking.__main__ import main
-from course_lib.grading.marking.alone import GRADING, NORMALISED, Marks, Unfinished, open_course, workplace
+from course_lib.grading.marking.alone import GRADING, NORMALISED, Marks, open_course, workplace
+from course_lib.grading.marking.apart import Unfinished
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.standing import COMMENT, GRADE, standing
 from course_lib.grading.outside.seeds import SECRET

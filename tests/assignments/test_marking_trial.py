@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from course_lib.grading.marking import standing, trial
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.alone import open_course
+from course_lib.grading.marking.losses import losses
 from course_lib.grading.marking.trial import NO_SANDBOX, Difference, Trial, dry_run, told
 from course_lib.grading.outside import configured
 from course_lib.grading.outside.execute import ExecuteOutside
@@ -226,7 +227,7 @@ def opened(folder, lines):
     return open_course(folder)
 
 
-PAGE = (ROOT / "book" / "instructor.md").read_text(encoding="utf-8").partition("## A course that you have already")[2]
+PAGE = (ROOT / "book" / "own-course.md").read_text(encoding="utf-8")
 LINES, SAID = (re.search(f"```{kind}\n(.*?)```", PAGE, re.DOTALL)[1] for kind in ("python", "text"))
 PATIENT = "c.Execute.timeout, c.Execute.startup_timeout = 1800, 600\n"
 MEAN = "def mean(values):\n    {}return sum(values) / len(values) if values else 0"
@@ -320,8 +321,8 @@ def test_an_error_without_words_is_told_by_its_line(tmp_path):
     cells = [new_code_cell(metadata=known, outputs=each) for known, each in zip(about, outputs, strict=True)]
     nbformat.write(new_notebook(cells=cells), tmp_path / "hw.ipynb")
     (tmp_path / "other.ipynb").write_text("{")
-    assert list(trial._reports(tmp_path).values()) == [
+    assert list(losses(tmp_path).values()) == [
         "AssertionError: assert mean([]) == 0", "KeyError", "no key; in mean, line 2", "text on standard error, a line",
         "0 of 1  values: none",
     ]  # fmt: skip
-    assert trial._reports(tmp_path / "nowhere") == {}
+    assert losses(tmp_path / "nowhere") == {}

@@ -4,12 +4,18 @@ import ast
 import copy
 import hashlib
 import html
+import importlib
+import io
 import json
 import re
 import stat
+import struct
+import zipfile
+import zipimport
 from pathlib import PurePosixPath
 
 import nbformat
+import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell
 from variants import handed_in
@@ -19,6 +25,7 @@ from course_lib.grading.marking.cells import rebuilt
 from course_lib.grading.marking.changed import EARLIER
 from course_lib.grading.marking.files import Found, plain_stem, safe_name
 from course_lib.grading.marking.normalise import normalise, write
+from course_lib.grading.marking.programs import is_program
 from course_lib.grading.marking.reading import Unreadable, read_notebook
 from course_lib.grading.marking.record import CHANGES, KIND, POINTS, READ_ONLY, TEST, UNLOCKED
 from course_lib.grading.marking.released import Release, Released, release_of
@@ -375,6 +382,78 @@ def test_work_with_its_code_in_a_module_is_a_doubt(tmp_path, releases, solved):
     path.write_text(json.dumps(notebook), encoding="utf-8")
     (doubt,) = normalise(tmp_path, releases).doubts
     assert "imports 'mine.py', which was left behind" in doubt
+
+
+def zipped(before=b"", **members):
+    """An archive, with these bytes before it."""
+    data = io.BytesIO()
+    data.write(before)
+    with zipfile.ZipFile(data, "a") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/").replace("_", "."), content)
+    return data.getvalue()
+
+
+def saved(**arrays):
+    data = io.BytesIO()
+    np.savez(data, **arrays)
+    return data.getvalue()
+
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
+
+
+def longer():
+    """An archive that lists a module behind the end that `zipfile` sees; Python's import reads on."""
+    module, text = zipped(lib_py="x = 1"), zipped(a_txt="1")
+    cut, end = module.index(b"PK\1\2"), text.index(b"PK\1\2")
+    data, listed, table = module[:cut] + text[:end], module[cut:-22] + bytes(46), bytearray(text[end:-22])
+    table[32:34] = (22).to_bytes(2, "little")  # a comment, as long as the end that stands there
+    head = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, len(table), len(data), len(listed))
+    return data + bytes(table) + head + listed
+
+
+LONGER = longer()
+WINDOWS = b"MZ" + bytes(58) + (64).to_bytes(4, "little") + b"PE\0\0"
+COMPILED = importlib._bootstrap_external._code_to_timestamp_pyc(compile("x = 1", "x", "exec"))
+
+
+@pytest.mark.parametrize(("content", "known"), [
+    (zipped(lib_py="x = 1"), True), (zipped(lib__core_PYC=b""), True), (zipped(PICTURE, lib_py="x = 1"), True),
+    (LONGER, True), (COMPILED, True), (b"\x7fELF\2\1", True),
+    (b"\xcf\xfa\xed\xfe", True), (WINDOWS, True),
+    (saved(a=np.ones(2)), False), (zipped(a_csv="1,2"), False), (zipped(), False), (PICTURE, False), (b"", False),
+    (b"MZ,PE\n1,2\n" * 20, False), (b"import torch", False), (b"x\r\r\n1\r\r\n2\r\r\n", False),
+], ids=[
+    "an archive", "a compiled module in one", "behind a picture", "a longer list", "compiled", "of Linux", "of macOS",
+    "of Windows", "arrays", "an archive of data", "an empty one", "a picture", "nothing", "a table", "a text", "lines",
+])  # fmt: skip
+def test_a_file_from_which_python_could_import_is_known_by_what_is_in_it(content, known):
+    assert is_program(content) == known
+
+
+def test_what_zipfile_does_not_list_can_be_imported(tmp_path):
+    (tmp_path / "longer.txt").write_bytes(LONGER)
+    assert zipfile.ZipFile(tmp_path / "longer.txt").namelist() == ["a.txt"]
+    assert zipimport.zipimporter(str(tmp_path / "longer.txt")).find_spec("lib") is not None
+
+
+def test_a_library_called_data_stays_behind_and_who_needs_it_is_a_doubt(tmp_path, releases, solved):
+    notebook, path = json.loads(solved), tmp_path / f"{ASSIGNMENT}.ipynb"
+    archive = zipped(hidden__attention_py="def softmax(x): ...")
+    for name in ("measurements.txt", "given.csv", "other.png"):
+        (tmp_path / name).write_bytes(archive)
+    (tmp_path / "true.csv").write_text("1,2")
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    found = normalise(tmp_path, releases, helpers={"given.csv"})
+    assert {str(each) for each in found.data} == {"given.csv", "true.csv"} and found.doubts == []
+    assert "left behind, as Python could import from it: measurements.txt, other.png" in found.notes
+    (tmp_path / "other.png").unlink()
+    code = "import sys\nsys.path.insert(0, 'measurements.txt')\nfrom hidden.attention import softmax"
+    handed_in.cell(notebook, "softmax")["source"] = code
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    (doubt,) = normalise(tmp_path, releases, helpers={"given.csv"}).doubts
+    assert "imports 'measurements.txt', which was left behind" in doubt
 
 
 def test_data_beside_the_notebook_come_before_those_above(tmp_path, releases, solved):

@@ -19,7 +19,7 @@ import pytest
 from jupyter_client.kernelspec import KernelSpecManager
 from traitlets import TraitError
 
-from course_lib.grading.marking.alone import Apart
+from course_lib.grading.marking.apart import Apart
 from course_lib.grading.outside.configured import check_sandbox
 from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.sandbox import __main__ as command

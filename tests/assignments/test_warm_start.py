@@ -18,7 +18,7 @@ import psutil
 import pytest
 from jupyter_client.manager import KernelManager
 
-from course_lib.grading.marking.alone import Apart
+from course_lib.grading.marking.apart import Apart
 from course_lib.grading.outside.execute import SandboxedSpecs
 from course_lib.grading.sandbox import provisioner, view, warm
 from course_lib.grading.sandbox.parent import serve

@@ -29,21 +29,29 @@ NEEDS = {
     **{
         f"course_lib.grading.marking.{name}": ("lab", "nbformat")
         for name in (
-            "alone", "answers", "cells", "changed", "cluster", "execute", "feedback", "gradings", "normalise",
-            "reading", "recognised", "released", "strays", "trial",
+            "cells", "changed", "execute", "losses", "normalise", "reading", "recognised", "released", "strays",
         )  # fmt: skip
+    },
+    **{
+        f"course_lib.grading.marking.{name}": ("lab", "psutil")
+        for name in ("alone", "answers", "apart", "cluster", "feedback", "gradings", "solved", "trial")
     },
     **{
         f"course_lib.grading.marking.{name}": ("lab", "nbgrader")
         for name in ("batch", "dates", "overview", "report", "standing")
     },
     "course_lib.grading.marking.harmless": ("lab", "jinja2"),
+    "course_lib.grading.marking.in_memory": ("lab", "nbgrader"),
     "course_lib.grading.marking.markdown": ("lab", "latex2mathml"),
+    "course_lib.grading.named": ("lab", "psutil"),
+    "course_lib.grading.outside.absent": ("lab", "nbformat"),
+    "course_lib.grading.outside.borrowed": ("lab", "zmq"),
     "course_lib.grading.outside.channel": ("lab", "zmq"),
     "course_lib.grading.outside.configured": ("lab", "psutil"),
+    "course_lib.grading.outside.deadline": ("lab", "psutil"),
     "course_lib.grading.outside.examinee": ("lab", "zmq"),
-    "course_lib.grading.outside.execute": ("lab", "nbformat"),
-    "course_lib.grading.outside.prepared": ("lab", "psutil"),
+    "course_lib.grading.outside.execute": ("lab", "psutil"),
+    "course_lib.grading.outside.prepared": ("lab", "zmq"),
     "course_lib.grading.outside.tests": ("lab", "zmq"),
     "course_lib.grading.release": ("lab", "nbformat"),
     "course_lib.grading.restore": ("lab", "nbformat"),

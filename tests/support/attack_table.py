@@ -4,6 +4,8 @@
     python -m tests.support.attack_table --graders ours --anew      one of them, also what the record has already
     python -m tests.support.attack_table --ages                     nothing is tried: how old the record is
 
+Attacks on another assignment than the first are tried on our grader alone: the record says so by `on`.
+
 Linux with bubblewrap is needed. The other graders run attacks only in a container (`attack_container.py`): an attack
 and two who did the work, a container for each. What was found is written to tests/assignments/attacks.json, which the
 book shows; what the record has of an attack that did not change since is kept. Each entry has the day on which it was
@@ -34,7 +36,7 @@ from course_lib.files import replacing
 from tests.support.attack_container import HOME, seen_in
 from tests.support.attack_outcomes import HELD, NO_MATTER, of_ours, of_seen, reason_not_to_apply
 from tests.support.attack_traces import STUDENTS
-from tests.support.attacks import ATTACKS, NOTEBOOK_S, answers, fingerprint, said_of, tries
+from tests.support.attacks import ATTACKS, FIRST, NOTEBOOK_S, answers, assignment_of, fingerprint, said_of, tries
 from tests.support.attacks_on_ours import Batch, in_batches
 from tests.support.course import ASSIGNMENT, ROOT, filled_in, generated_course, maximum, reference_answers
 from tests.support.other_graders import PORT, Otter, Stock, whole_script
@@ -119,6 +121,11 @@ def tried_on_another(grader, names: list[str], folder: Path) -> Iterator[tuple[s
         yield name, of_seen(name, seen, contained.source, contained.usual)
 
 
+def is_for(grader: str, name: str) -> bool:
+    """Whether an attack is tried on a grader: on others than ours, those on the first assignment."""
+    return grader == "ours" or assignment_of(ATTACKS[name]) == FIRST
+
+
 def digest(folder: Path = GRADING) -> str:
     """Sixteen letters that change where a Python file in a folder does."""
     found = hashlib.sha256()
@@ -162,8 +169,9 @@ def ages(record: dict, now: str) -> list[str]:
 
     now : the `digest` of our grader
     """
-    said, attacks = [], record["attacks"]
+    said = []
     for grader in GRADERS:
+        attacks = {name: entry for name, entry in record["attacks"].items() if grader == "ours" or "on" not in entry}
         tried = [entry["tried"][grader] for entry in attacks.values() if grader in entry]
         line = f"{grader}: {len(tried)} of {len(attacks)} attacks" + (f", on {days(attacks, grader)}" if tried else "")
         if grader == "ours" and (older := sum(entry.get("digest") != now for entry in tried)):
@@ -180,6 +188,8 @@ def read_record() -> dict:
     fresh = {}
     for name, text in ATTACKS.items():
         said = {"class": said_of(text)["class"], "tries": tries(text), "fingerprint": fingerprint(text)}
+        if assignment_of(text) != FIRST:
+            said["on"] = assignment_of(text)
         known = record["attacks"].get(name, {})
         kept = {key: known[key] for key in ("tried", *GRADERS) if key in known}
         fresh[name] = said | (kept if known.get("fingerprint") == said["fingerprint"] else {})
@@ -225,7 +235,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.environ.setdefault("COURSE_TESTS_SHARED", folder)
         for grader in chosen.graders:
             known = {} if chosen.anew else read_record()["attacks"]
-            names = [name for name in chosen.attacks if grader not in known.get(name, {})]
+            names = [name for name in chosen.attacks if grader not in known.get(name, {}) and is_for(grader, name)]
             for name in [name for name in names if reason_not_to_apply(name, grader)]:
                 note(grader, name, [NO_MATTER], state)
                 names.remove(name)

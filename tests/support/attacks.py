@@ -19,12 +19,18 @@ CLASSES = {
 }  # fmt: skip
 CELL_S, NOTEBOOK_S = 10, 60  # the limits that graders are given here
 LONGEST_S = 2 * NOTEBOOK_S  # from one student to the next, on a busy machine
+FIRST = "attention-from-scratch"  # for which an attack is handed in that names no assignment; course.py takes long
 
 
 def said_of(attack: str) -> dict[str, str]:
     """The lines of its docstring that say what is to be done with it."""
     docstring = attack.split('"""')[1]
     return dict(line.split(": ", 1) for line in docstring.splitlines()[1:] if ": " in line)
+
+
+def assignment_of(attack: str) -> str:
+    """For which assignment it is handed in. On others than the first, our own grader alone is tried."""
+    return said_of(attack).get("on", FIRST)
 
 
 def tries(attack: str) -> str:

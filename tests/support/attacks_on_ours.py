@@ -10,11 +10,12 @@ from pathlib import Path
 import nbformat
 import psutil
 
-from tests.support.attacks import ATTACKS, CELL_S, NOTEBOOK_S, answers
-from tests.support.course import ASSIGNMENT, ROOT, filled_in, generated_course, maximum, reference_answers
+from tests.support.attacks import ATTACKS, CELL_S, NOTEBOOK_S, answers, assignment_of
+from tests.support.course import ROOT, filled_in, generated_course, maximum, reference_answers
 
 BATCH = 18  # of them are graded together
 LIMITS = {"memory": 2**30, "processes": 32, "scratch": 2**26}
+OWN_FILES = {".keras", ".cache"}  # what Keras and Matplotlib write where they are imported for the first time
 CONFIG = f"""
 c.Execute.timeout = {CELL_S}
 c.ExecuteToTheEnd.notebook_limit = {NOTEBOOK_S}
@@ -24,16 +25,21 @@ c.ExecuteOutside.limits = {LIMITS}
 
 
 def in_batches(names: list[str]) -> list[list[str]]:
-    """These attacks in as few batches as there may be."""
-    number = -(-len(names) // BATCH)
-    return [names[first::number] for first in range(number)]
+    """These attacks in as few batches as there may be, each of one assignment."""
+    found = []
+    for assignment in sorted({assignment_of(ATTACKS[name]) for name in names}):
+        own = [name for name in names if assignment_of(ATTACKS[name]) == assignment]
+        number = -(-len(own) // BATCH)
+        found += [own[first::number] for first in range(number)]
+    return found
 
 
 class Batch:
-    """Some attacks and two who did the work, graded by one `nbgrader autograde`."""
+    """Some attacks on one assignment and two who did the work, graded by one `nbgrader autograde`."""
 
     def __init__(self, folder: Path, names: list[str]):
-        self.course = course = generated_course(folder)
+        (self.assignment,) = {assignment_of(ATTACKS[name]) for name in names}
+        self.course = course = generated_course(folder, self.assignment)
         with (course.root / "nbgrader_config.py").open("a") as config:
             config.write(CONFIG)
         self.source, release = course.source, course.release
@@ -46,7 +52,7 @@ class Batch:
             for name in names:
                 course.submit(f"m-{name}", filled_in(release, answers(ATTACKS[name], known, solutions)))
             before = self.files()
-            self.said = course.nbgrader("autograde", ASSIGNMENT, ok=False)
+            self.said = course.nbgrader("autograde", self.assignment, ok=False)
             self.changed = {path for path, digest in self.files().items() if before.get(path) != digest}
         ended = [self.executed(student).stat().st_mtime for student in ["a-good", *(f"m-{n}" for n in names), "z-good"]]
         self.took = dict(zip(names, (b - a for a, b in zip(ended, ended[1:], strict=False)), strict=False))
@@ -78,11 +84,12 @@ class Batch:
             path: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in [*found, self.course.root / "nbgrader_config.py"]
             if path.is_file() and path.suffix != ".pyc" and "nbsignatures" not in path.name
+            and not OWN_FILES & set(path.parts)
         }
 
     def executed(self, student: str) -> Path:
         """The notebook of a student, after grading."""
-        return self.course.root / "autograded" / student / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
+        return self.course.root / "autograded" / student / self.assignment / f"{self.assignment}.ipynb"
 
     def earned(self, student: str) -> dict[str, float]:
         """The points of every graded cell."""

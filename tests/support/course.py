@@ -39,10 +39,11 @@ class Course:
 
     folder: holds course/ (nbgrader_config.py and source/), exchange/, home/ and one folder per student.
     copied_from: the course folder to start from; the repository's by default, as it is under version control.
+    assignment: whose notebooks are meant below.
     """
 
-    def __init__(self, folder: Path, copied_from: Path = ROOT / "assignments"):
-        self.folder = folder
+    def __init__(self, folder: Path, copied_from: Path = ROOT / "assignments", assignment: str = ASSIGNMENT):
+        self.folder, self.assignment = folder, assignment
         self.root = folder / "course"
         self.exchange = folder / "exchange"
         written = ["submitted", "autograded", "feedback", ".ipynb_checkpoints"]
@@ -114,12 +115,15 @@ class Course:
     @property
     def release(self) -> nbformat.NotebookNode:
         """The released notebook."""
-        return nbformat.read(self.root / "release" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", as_version=4)
+        return self._notebook("release")
 
     @property
     def source(self) -> nbformat.NotebookNode:
         """The source notebook, with solutions and hidden tests."""
-        return nbformat.read(self.root / "source" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", as_version=4)
+        return self._notebook("source")
+
+    def _notebook(self, step: str) -> nbformat.NotebookNode:
+        return nbformat.read(self.root / step / self.assignment / f"{self.assignment}.ipynb", as_version=4)
 
     def gradebook(self) -> Gradebook:
         """The course's gradebook, open."""
@@ -127,14 +131,14 @@ class Course:
 
     def submit(self, student: str, notebook: nbformat.NotebookNode) -> None:
         """Lay a notebook where `nbgrader collect` would."""
-        folder = self.root / "submitted" / student / ASSIGNMENT
+        folder = self.root / "submitted" / student / self.assignment
         folder.mkdir(parents=True)
-        nbformat.write(notebook, folder / f"{ASSIGNMENT}.ipynb")
+        nbformat.write(notebook, folder / f"{self.assignment}.ipynb")
 
     def scores(self, student: str) -> dict[str, float]:
         """The automatic score of every graded cell, as the gradebook has it."""
         with self.gradebook() as gradebook:
-            grades = gradebook.find_submission_notebook(ASSIGNMENT, ASSIGNMENT, student).grades
+            grades = gradebook.find_submission_notebook(self.assignment, self.assignment, student).grades
             return {grade.name: grade.auto_score for grade in grades}
 
 
@@ -154,15 +158,16 @@ c.ExecuteToTheEnd.notebook_limit = 3600
 """
 
 
-def generated_course(folder: Path) -> Course:
+def generated_course(folder: Path, assignment: str = ASSIGNMENT) -> Course:
     """A course after `nbgrader generate_assignment`, which all processes of a test run do once."""
     shared = Path(os.environ["COURSE_TESTS_SHARED"])
-    with FileLock(shared / "generated.lock"):
-        if not (shared / "generated").exists():
+    generated = shared / ("generated" if assignment == ASSIGNMENT else f"generated-{assignment}")
+    with FileLock(f"{generated}.lock"):
+        if not generated.exists():
             made = Course(Path(tempfile.mkdtemp(dir=shared)) / "making")
-            made.nbgrader("generate_assignment", ASSIGNMENT)
-            made.root.rename(shared / "generated")  # whole, or not there
-    return Course(folder, copied_from=shared / "generated")
+            made.nbgrader("generate_assignment", assignment)
+            made.root.rename(generated)  # whole, or not there
+    return Course(folder, generated, assignment)
 
 
 def grade_id(cell) -> str | None:

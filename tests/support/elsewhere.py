@@ -17,9 +17,9 @@ for module, names in (
         delattr(module, name)
 sys.modules["resource"] = None  # an import raises ModuleNotFoundError
 
-from course_lib.grading.marking import alone, gradings  # noqa: E402
+from course_lib.grading.marking import apart, gradings  # noqa: E402
 
-alone.FORK = gradings.FORK = "spawn"
+apart.FORK = gradings.FORK = "spawn"
 
 from course_lib.grading.marking.__main__ import main  # noqa: E402
 

@@ -76,6 +76,15 @@ def test_an_attack_counts_once_for_each_grader_by_the_gravest_that_it_did(grader
     ]
 
 
+def test_an_attack_on_another_assignment_counts_for_ours_alone(grader_proofs):
+    other = {"class": "files", "tries": "Tensors.", "on": "tensors-first", "ours": ["held"]}
+    record = ATTACKS | {"attacks": ATTACKS["attacks"] | {"d_4": other}}
+    assert grader_proofs.totals(record)[1] == ["files", "3", "3 held", "1 forged, 1 stopped, 1 not tried"]
+    assert grader_proofs.every_attack(record)[4] == [
+        "`d_4`", "Tensors. On tensors-first, tried on ours alone.", "held", "not tried"
+    ]  # fmt: skip
+
+
 def test_all_that_an_attack_did_is_listed(grader_proofs):
     rows = grader_proofs.every_attack(ATTACKS)
     assert rows[1] == ["`a_1`", "Links.", "held", "forged, read"] and len(rows) == 4

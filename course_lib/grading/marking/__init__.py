@@ -8,12 +8,13 @@
 2. *normalise*: `files` finds the notebook among a student's files, `reading` makes a notebook of its bytes, and `cells`
    puts the student's answers into the released notebook, which `released` has from the gradebook, with what `strays`
    takes out of cells that are not theirs. `recognised` tells which cell is which, `changed` what was changed of the
-   course's own. The result stands in `normalised/STUDENT/ASSIGNMENT/`.
+   course's own, and `programs` which data are none. The result stands in `normalised/STUDENT/ASSIGNMENT/`.
 3. *gradings*: more works than there are cores are graded at a time, and their marks entered by one writer. *alone*:
-   nbgrader's own Autograde runs in a process and a gradebook of its own, for one student, within a limit; `execute` is
-   its Execute, with points that outlive their kernel, and `course_lib.grading.outside` has one that no code can forge.
-   `standing` says what a gradebook has of a student, and enters it into another. *cluster* lets the workers of a Dask
-   cluster grade instead; `answers` looks at what comes back.
+   nbgrader's own Autograde runs in a process and a gradebook of its own, for one student, within a limit; `apart` has
+   such processes, and `in_memory` such gradebooks. `execute` is nbgrader's Execute, with points that outlive their
+   kernel, and `course_lib.grading.outside` has one that no code can forge. `standing` says what a gradebook has of a
+   student, and enters it into another. *cluster* lets the workers of a Dask cluster grade instead; `answers` looks at
+   what comes back.
 4. *record*: `marks/ASSIGNMENT.json` says what was graded, when, what it replaced, and what went wrong.
 5. *report*: `grades.csv` with a status beside every score, feedback where something changed, and a summary. `dates` has
    the roster, due dates, extensions and late days, `moments` reads times; `lms` fills in Moodle's and Canvas's own

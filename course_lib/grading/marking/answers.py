@@ -8,7 +8,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from course_lib.grading.marking.alone import Marks, Unfinished
+from course_lib.grading.marking.alone import Marks
+from course_lib.grading.marking.apart import Unfinished
 from course_lib.grading.marking.files import LARGEST, MOST
 from course_lib.grading.marking.standing import COMMENT, GRADE
 

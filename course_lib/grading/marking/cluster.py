@@ -34,20 +34,15 @@ from course_lib import __version__
 from course_lib._extras import needed
 from course_lib.grading.marking.alone import (
     DEFINITIONS,
-    GRACE_S,
     GRADING,
     NORMALISED,
-    Apart,
     Marks,
-    Unfinished,
-    apart,
     grade_alone,
     grading_limit,
-    how_it_ended,
     open_course,
-    wait_for_one,
 )
 from course_lib.grading.marking.answers import Asked, answer, archive_of, checked, short
+from course_lib.grading.marking.apart import GRACE_S, Apart, Unfinished, apart, how_it_ended, wait_for_one
 from course_lib.grading.marking.normalise import handed_in_at
 from course_lib.grading.outside.configured import REQUIRED
 from course_lib.grading.outside.execute import ExecuteOutside

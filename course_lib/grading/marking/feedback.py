@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from course_lib._extras import needed
-from course_lib.grading.marking.alone import GRADING, Apart, open_course, reason, wait_for_one
+from course_lib.grading.marking.alone import GRADING, open_course, reason
+from course_lib.grading.marking.apart import Apart, wait_for_one
 from course_lib.grading.marking.harmless import Harmless
 from course_lib.grading.marking.markdown import Renderer, headings, shown_latex
 

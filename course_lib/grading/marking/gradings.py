@@ -14,27 +14,26 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from course_lib._extras import needed
+from course_lib.files import replacing
 from course_lib.grading.marking import record
 from course_lib.grading.marking.alone import (
-    FORK,
     NORMALISED,
-    Apart,
     Marks,
-    Unfinished,
     cores,
     grade_alone,
     gradebook_of,
     grading_limit,
     rehearse,
     take_over,
-    wait_for_one,
     workplace,
 )
+from course_lib.grading.marking.apart import FORK, Apart, Unfinished, wait_for_one
 from course_lib.grading.marking.cluster import grade_elsewhere, sending_limit
 from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import Normalised, normalise, write
 from course_lib.grading.marking.reading import Unreadable
 from course_lib.grading.marking.released import Release
+from course_lib.grading.marking.solved import WORKER, check_marks, digest_of, source_of
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
 from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.outside.prepared import begin_sandbox, prepare_sandbox, prepare_tests
@@ -103,7 +102,7 @@ class Gradings:
         Raises
         ------
         OSError : the course cannot be written to.
-        ValueError : a hidden test cannot run.
+        ValueError : a hidden test cannot run, or the course's own solution has not all points.
         """
         waiting, begun = deque(folders), time.monotonic()
         number = len(waiting)
@@ -118,6 +117,8 @@ class Gradings:
             self._prepare_forks()
             gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
             with bar, workplace(self.batch.course):
+                if waiting:
+                    self._grade_solution()
                 while waiting or running:
                     while waiting and len(running) < jobs and sum(job.found is None for job in running) < cores():
                         running += self._begun(waiting.popleft())
@@ -145,6 +146,23 @@ class Gradings:
         KernelProvisionerFactory.instance(parent=self.batch.course)
         with gradebook_of(self.batch.course) as gradebook:
             prepare_tests(ExecuteOutside(parent=self.batch.course), gradebook, self.batch.assignment)
+
+    def _grade_solution(self) -> None:
+        """Once for each state of it and of the tests."""
+        source, place = source_of(self.batch), self.batch.record.with_name(f".{self.batch.assignment}-solved")
+        if source is None or _said_in(place) == (digest := digest_of(self.batch, source)):
+            return
+        target = self.batch.root / NORMALISED / WORKER / self.batch.assignment
+        try:
+            Apart(NORMALISING_S, _normalise, source, self.batch.releases, self.batch.helpers(), target).result()
+            marks = self._grading(WORKER, {}, is_known=True).result()
+        except (Unfinished, Unreadable) as error:
+            marks = Marks({}, str(error))
+        finally:
+            shutil.rmtree(target.parent, ignore_errors=True)
+        check_marks(self.batch, source, marks)
+        with replacing(place.parent) as scratch:
+            (scratch / place.name).write_text(digest)
 
     @contextlib.contextmanager
     def _gradebook(self) -> Iterator[Gradebook]:
@@ -187,17 +205,20 @@ class Gradings:
                 with self._gradebook() as gradebook:
                     self._date(gradebook, student, found.time)
                 return []
-            arguments = self.batch.root, self.batch.assignment, student, job.stood, job.is_known
-            if self.scheduler:
-                work = Apart(sending_limit(self.batch.course), grade_elsewhere, self.scheduler, *arguments)
-            else:
-                self._prepare()
-                work = Apart(grading_limit(self.batch.course), grade_alone, *arguments)
+            work = self._grading(student, job.stood, job.is_known)
             return [job._replace(work=work, found=found, begun=time.monotonic())]
         except Exception as error:  # whatever it is, the next student is graded
             self._unreadable(student, entry, error)
             record.save(self.batch.record, self.batch.entries)
             return []
+
+    def _grading(self, student: str, stood: dict, is_known: bool) -> Apart:
+        """A student's normalised work, being graded here or on the cluster."""
+        arguments = self.batch.root, self.batch.assignment, student, stood, is_known
+        if self.scheduler:
+            return Apart(sending_limit(self.batch.course), grade_elsewhere, self.scheduler, *arguments)
+        self._prepare()
+        return Apart(grading_limit(self.batch.course), grade_alone, *arguments)
 
     def _is_surely_graded(self, folder: Path) -> bool:
         """Whether the work in this folder is graded on this machine whatever it says, and was not unreadable before."""
@@ -306,6 +327,14 @@ def _left(done: int, number: int, seconds: float) -> str:
     if minutes < 1.5:
         return f"  ({done} of {number})"
     return f"  ({done} of {number}, about {minutes:.0f} minutes left)"
+
+
+def _said_in(path: Path) -> str:
+    """What stands in a small file; "" where there is none."""
+    try:
+        return path.read_text()
+    except (OSError, ValueError):
+        return ""
 
 
 def _normalise(folder: Path, releases: dict[str, Release], helpers: set[str], target: Path) -> Normalised:

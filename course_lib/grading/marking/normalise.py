@@ -11,6 +11,7 @@ from course_lib._extras import needed
 from course_lib.grading.marking.cells import belongs, imported, known_in, rebuilt, unwritten
 from course_lib.grading.marking.files import DATA, SECRET, WRITTEN, Found, handed_in, plain_stem
 from course_lib.grading.marking.moments import moment
+from course_lib.grading.marking.programs import is_program, modules_in
 from course_lib.grading.marking.reading import Unreadable, read_notebook
 from course_lib.grading.marking.released import Release
 
@@ -69,7 +70,7 @@ def normalise(folder: Path, releases: dict[str, Release], helpers: Iterable[str]
     written = [str(p) for p in others if p.suffix.lower() in WRITTEN and p.name != SECRET and str(p) not in helpers]
     made = {}
     for name, candidate in taken.items():
-        doubts += _left_out(candidate, releases[name], [path for path in others if str(path) not in helpers])
+        doubts += _left_out(candidate, releases[name], {p: file for p, file in others.items() if str(p) not in helpers})
         if candidate.file.path.name != f"{name}.ipynb":
             notes.append(f"the notebook was called {candidate.file.path.name[:80]!r}")
         made[name], repairs = rebuilt(candidate.notebook, releases[name], written)
@@ -170,9 +171,10 @@ def _why_none(files, candidates, failures, notes, releases) -> str:
     return "there is no file" + (f" that can be read: {notes[0]}" if notes else "")
 
 
-def _left_out(taken: _Candidate, release: Release, others: Iterable[PurePosixPath]) -> list[str]:
+def _left_out(taken: _Candidate, release: Release, others: dict[PurePosixPath, bytes]) -> list[str]:
     """The modules of the student's own that the notebook needs and does not have."""
-    modules = {other: PurePosixPath(other.parts[0]).stem for other in others if other.suffix == ".py"}
+    modules = {other: {PurePosixPath(other.parts[0]).stem} for other in others if other.suffix == ".py"}
+    modules |= {other: modules_in(file) or set() for other, file in others.items() if is_program(file)}
     if not modules:
         return []
     path = str(taken.file.path)[:80]
@@ -180,8 +182,8 @@ def _left_out(taken: _Candidate, release: Release, others: Iterable[PurePosixPat
     needed -= imported([*(cell.source for cell in release.cells), *release.texts])  # the course's, and the libraries'
     return [
         f"{path!r} imports {str(other)[:80]!r}, which was left behind: put its code into the notebook"
-        for other, module in modules.items()
-        if module in needed
+        for other, inside in modules.items()
+        if inside & needed
     ]
 
 
@@ -200,10 +202,13 @@ def _others(files, notebooks, beside: PurePosixPath, notes: list[str]) -> dict[P
 def _data(others: dict[PurePosixPath, bytes], helpers, notes: list[str]) -> dict[PurePosixPath, bytes]:
     """The files that go along. No module does: it would stand before the library's."""
     data = {path: file for path, file in others.items() if path.suffix.lower() in DATA or str(path) in helpers}
-    left = [str(path)[:60] for path in others if path not in data]
-    if left:
-        notes.append(f"left behind, as no data: {', '.join(left[:5])}{' and more' if len(left) > 5 else ''}")
-    return data
+    programs = [path for path, file in data.items() if str(path) not in helpers and is_program(file)]
+    left = {"as no data": [path for path in others if path not in data], "as Python could import from it": programs}
+    for why, paths in left.items():
+        if paths:
+            shown = ", ".join(str(path)[:60] for path in paths[:5])
+            notes.append(f"left behind, {why}: {shown}{' and more' if len(paths) > 5 else ''}")
+    return {path: file for path, file in data.items() if path not in programs}
 
 
 def _digest(files: list[Found]) -> str:

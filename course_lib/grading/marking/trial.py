@@ -5,33 +5,25 @@ given by hand are what they are: of a question that a person changed, the person
 person marks, nothing.
 """
 
-import re
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from course_lib._extras import needed
 from course_lib.grading.marking.alone import gradebook_of, open_course
 from course_lib.grading.marking.batch import Batch
+from course_lib.grading.marking.losses import asked_of, losses
 from course_lib.grading.marking.standing import copy_gradebook, standing
 from course_lib.grading.outside.configured import check_marking, slips
 from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.outside.seeds import SECRET
 
-with needed("lab"):
-    import nbformat
-    from nbgrader.api import Gradebook
-
 COPIED = ("nbgrader_config.py", "roster.csv", "dates.csv", SECRET)
 STEPS = ("source", "release", "submitted", "autograded", "feedback")  # whose folders a course may call otherwise
-WHY = 300  # letters of a reason
 NO_SANDBOX = (
     "The dry run itself changed nothing, but students' code ran outside the sandbox, and could write wherever you may."
 )
-ARROW = re.compile(r"^-+> *\d+ +(.+)$", re.MULTILINE)  # where IPython's traceback points
-COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 class Difference(NamedTuple):
@@ -84,7 +76,7 @@ def dry_run(
             batch.collect(archive)
         batch.grade(force=True, jobs=jobs)
         with gradebook_of(batch.course) as gradebook:
-            asked = _asked(gradebook, assignment)
+            asked = asked_of(gradebook, assignment)
             made = []
             for student in sorted({*batch.entries, *(name for name, stood in before.items() if stood)}):
                 after = standing(gradebook, assignment, student)
@@ -146,15 +138,6 @@ def _specials(folder: str, names: list[str]) -> list[str]:
     return [name for name, path in paths.items() if not (path.is_symlink() or path.is_file() or path.is_dir())]
 
 
-def _asked(gradebook: Gradebook, assignment: str) -> list[tuple[str, str]]:
-    """Notebook and name of each question that carries points, and that no person must mark."""
-    found = []
-    for notebook in gradebook.find_assignment(assignment).notebooks:
-        by_hand = {cell.name for cell in notebook.solution_cells}
-        found += [(notebook.name, c.name) for c in notebook.grade_cells if c.max_score and c.name not in by_hand]
-    return found
-
-
 def _trial(student: str, before: dict, after: dict, entry, asked: list, executed: tuple[Path, Path]) -> Trial:
     """executed : the folders of the work as it was executed now, and as it was when the marks were recorded"""
     if entry is None:
@@ -163,7 +146,7 @@ def _trial(student: str, before: dict, after: dict, entry, asked: list, executed
         return Trial(student, _differences({}, before, asked), entry.why)
     said = ". ".join(filter(None, ["" if before else "Nothing is recorded", entry.why]))
     found = _differences(after, before, asked)
-    now, then = map(_reports, executed) if found else ({}, {})
+    now, then = map(losses, executed) if found else ({}, {})
     return Trial(student, [each._replace(why=each.why + _why(each, now, then)) for each in found], said)
 
 
@@ -189,40 +172,6 @@ def _differences(after: dict, before: dict, asked: list) -> list[Difference]:
 
 def _recorded(grade: dict) -> float | None:
     return grade.get("auto_score") if grade.get("manual_score") is None else grade["manual_score"]
-
-
-def _reports(folder: Path) -> dict[str, str]:
-    """What the executed notebooks say of each question that did not earn everything."""
-    found = {}
-    for path in sorted(folder.glob("*.ipynb")):
-        try:
-            cells = nbformat.read(path, as_version=4).cells
-        except (OSError, ValueError):  # of a notebook that somebody else wrote, and no mark hangs on it
-            continue
-        for cell in cells:
-            texts = [_text(output) for output in cell.get("outputs", [])]
-            lines = [line.strip() for text in texts for line in text.splitlines()[1:] or [text] if _lost(line)]
-            if question := cell.metadata.get("nbgrader", {}).get("grade_id"):
-                found[question] = "; ".join(filter(None, lines))[:WHY]
-    return found
-
-
-def _text(output: nbformat.NotebookNode) -> str:
-    """What an output says; of an error all in one line, and of one without words the line that raised it."""
-    if output.output_type == "error" and output.evalue:
-        return "; ".join(filter(None, map(str.strip, output.evalue.splitlines())))
-    if output.output_type == "error":
-        pointed = ARROW.search(COLOUR.sub("", "\n".join(output.traceback)))
-        return ": ".join([output.ename, *([pointed[1]] if pointed else [])])
-    if output.get("name") == "stderr":  # as nbgrader's own Execute leaves it
-        return f"text on standard error, {output.text.strip().partition(chr(10))[0]}"
-    return output.get("text", "")
-
-
-def _lost(line: str) -> bool:
-    """Whether a line of a report says more than that a test earned all that it is worth."""
-    words = line.split()
-    return not (len(words) > 2 and words[1] == "of" and words[0] == words[2])
 
 
 def _mark(mark: float | None) -> str:

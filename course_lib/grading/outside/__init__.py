@@ -3,17 +3,21 @@
 Whoever runs hidden tests in the student's process gives the student everything: the tests, the expected values, the
 comparison, the score. Here these never enter it. nbgrader's Execute runs the notebook as before; where a cell of
 hidden tests comes, `execute` runs that cell in its own process instead, where the student's functions are stand-ins.
+That process grades one work, and has a limit: a test may compute for ever with what it was handed.
 
 At the instructor's, in this package:
 
 - `execute`: nbgrader's Execute. It keeps score and report as the outputs of the cell, where nbgrader's own
   preprocessors find them
+- `deadline`: a process for a work, where nbgrader's own would grade it
 - `configured`: what a course's settings say, and whether it can be done
 - `prepared`: what is done once for all works of an assignment
 - `tests`: runs a cell of hidden tests, as the gradebook has it
 - `examinee`: what a stand-in calls; it returns a value. `channel` is the way to the kernel and back, and `said` reads
   what is said beside a value
 - `derivatives`: of what is returned, where tests take them
+- `absent`: says where points are missing for a package that is not there
+- `memory`: how much of it functions of the tests take while a student's call them
 - `seeds`: inputs that nobody can know
 
 In the student's kernel: the cells of the notebook, the public checks among them, and

@@ -63,7 +63,7 @@ def check_marking(settings: Settings, assignment: str, here: bool = True) -> str
         return (
             f"{assignment!r} is graded as nbgrader does it: its tests run in the student's process{rights}. "
             f"c.ExecuteOutside.as_nbgrader = {[*settings.as_nbgrader, assignment]} in nbgrader_config.py says that you "
-            "know; book/instructor.md says how it is marked from outside instead."
+            "know; book/own-course.md says how it is marked from outside instead."
         )
     return ""
 

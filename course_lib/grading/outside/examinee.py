@@ -16,8 +16,9 @@ from course_lib.grading.frameworks import ALIKE, OWNERS, Pair, fastest_beside, l
 from course_lib.grading.outside import channel
 from course_lib.grading.outside.channel import GRACE_S, Channel
 from course_lib.grading.outside.derivatives import Call, Derivatives
+from course_lib.grading.outside.memory import at_most, end_of_memory
 from course_lib.grading.outside.said import changes_of, end_of, error_of, too_large
-from course_lib.grading.values import Budget, Malformed, read, write
+from course_lib.grading.values import BYTES, Budget, Malformed, read, write
 
 IMPORTS_S = 600
 FATAL = 2  # so many calls of a function may cost a kernel each, before it is called no more
@@ -67,6 +68,8 @@ class Examinee:
         self.derivatives = Derivatives()
         # Of the call that is under way and of those within it:
         self._depth = self._wanted = 0
+        self._left = BYTES  # of what functions of ours may return to it, all together
+        self._most: int | None = None  # bytes that this process may have while these compute
         self._end = 0.0, 0.0  # when its answer is awaited no more: see `Channel.within`
         self._functions: list[Callable] = []  # that it may call, by their places
         self._raised: list[Exception] = []  # by what it called; what of these comes back is raised again
@@ -119,7 +122,7 @@ class Examinee:
         if self._depth >= DEPTH:
             raise CheckFailed(f"`{name}` and the functions that it is given call each other without end.")
         if not self._depth:
-            self._wanted = 0
+            self._wanted, self._left, self._most = 0, BYTES, end_of_memory()
         begun, self._called, lost_before = self.clock(), call.key, self._lost
         # within another call that call's seconds hold
         asked["seconds"] = 0 if self._depth else min(self.seconds, max(0.01, self.end - begun))
@@ -295,7 +298,8 @@ class Examinee:
         answer = self._derivatives if "pull" in wanted else self._returned
         self._depth += 1
         try:
-            return answer(wanted, served)
+            with at_most(self._most):
+                return answer(wanted, served)
         except Exception as error:
             if self._lost or isinstance(error, Malformed):
                 raise
@@ -320,8 +324,11 @@ class Examinee:
             raise Malformed("it asks for values that are too large")
         by_place = [value for key, value in given.items() if key.isdigit()]
         by_name = {key: value for key, value in given.items() if not key.isdigit()}
-        value = function(*by_place, **by_name)
-        return {"value": write(value, self._budget(self._keep, inner.returns)), "number": number}
+        value, budget = function(*by_place, **by_name), self._budget(self._keep, inner.returns)
+        budget.bytes = self._left
+        form = write(value, budget)
+        self._left = budget.bytes
+        return {"value": form, "number": number}
 
     def _derivatives(self, wanted: dict, served: dict[str, Callable]) -> dict:
         cotangent = read(wanted.get("cotangent"), Budget(VALUE_BYTES, VALUES))

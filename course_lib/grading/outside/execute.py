@@ -1,4 +1,4 @@
-"""nbgrader's Execute, where hidden tests run in this process and student's code in a kernel in a sandbox."""
+"""nbgrader's Execute, where hidden tests run outside the kernel, and student's code in it, in a sandbox."""
 
 import copy
 import os
@@ -6,11 +6,14 @@ import time
 from pathlib import Path
 
 from course_lib._extras import needed
+from course_lib.grading.marking.apart import GRACE_S, Unfinished
 from course_lib.grading.marking.execute import ExecuteToTheEnd
+from course_lib.grading.outside.absent import Absent
 from course_lib.grading.outside.channel import LimitedManager
 from course_lib.grading.outside.configured import OFF, REQUIRED, check_named, check_sandbox, slips, warn_once
+from course_lib.grading.outside.deadline import NoProcess, in_time, is_alone
 from course_lib.grading.outside.examinee import Examinee
-from course_lib.grading.outside.prepared import hidden_tests
+from course_lib.grading.outside.prepared import check_tests, hidden_tests, prepare_sandbox
 from course_lib.grading.outside.seeds import secret_of, seed_for, what_lies_in
 from course_lib.grading.outside.tests import HiddenTests, names_asked_for
 from course_lib.grading.sandbox.provisioner import sandboxed
@@ -23,13 +26,20 @@ with needed("lab"):
     from nbformat import NotebookNode
     from nbgrader.apps import AutogradeApp
     from nbgrader.converters.base import NbGraderException
-    from traitlets import Dict, Enum, List, TraitError, Unicode, validate
+    from traitlets import Bool, Dict, Enum, List, TraitError, Unicode, validate
 
 ANSWERS = "course_lib.grading.answering"  # which every kernel imports
 GONE = (  # nothing of ours is made or asked before nbgrader has made room for what it is about to write
     "As it was told to grade whatever there is, nbgrader has removed the executed notebook of {!r} first, if there was "
     "one. Marks stay as they are; grade again to have both anew."
 )
+UNFINISHED = (
+    "{!r} has no new marks of this work: {}. Each work has {:g} seconds, c.ExecuteToTheEnd.notebook_limit and {} more. "
+    "Perhaps a hidden test computes with what this student's code returned, however large that is: so it goes on for "
+    "hours in `sum(range(n))` where n is 2**40, which nothing else can stop. Let the test look at a value before it "
+    "computes with it; if it is no test, grade this student again when the machine is less busy. Others are graded."
+)
+KEPT = ("_assignment", "_packages", "_root", "_sources", "_to_come", "_passed_over", "_seed")  # of an ExecuteOutside
 LIMITS = {"memory": 2 * 2**30, "processes": 64, "scratch": 128 * 2**20}  # settings of SandboxProvisioner
 
 
@@ -51,7 +61,7 @@ class SandboxedSpecs(KernelSpecManager):
 
 
 class ExecuteOutside(ExecuteToTheEnd):
-    """Run the notebook in a kernel, and its cells of hidden tests here, with what the kernel hands back.
+    """Run the notebook in a kernel, and its cells of hidden tests outside, with what the kernel hands back.
 
     Use it in nbgrader_config.py in the place of Execute, in `Autograde.autograde_preprocessors`. An assignment that
     `as_nbgrader` names runs as in ExecuteToTheEnd, with its tests in the student's process; one that is named neither
@@ -66,10 +76,17 @@ class ExecuteOutside(ExecuteToTheEnd):
         Unicode(),
         help="Assignments graded as nbgrader does it: tests in the student's process, students' code with your rights.",
     ).tag(config=True)
+    unsolved = List(
+        Unicode(),
+        help="Assignments whose sources are no whole solutions: others are graded first, and must have all points.",
+    ).tag(config=True)
     sandbox = Enum([REQUIRED, OFF], REQUIRED, help="Whether these run in a sandbox, or with your rights.").tag(
         config=True
     )
 
+    apart = Bool(
+        True, help="Whether hidden tests run in a process of their own, which is ended where they compute on and on."
+    ).tag(config=True)
     also_hidden = List(Unicode(), help="Folders that no notebook may see, beside the course's own.").tag(config=True)
     limits = Dict(
         help="What a notebook in the sandbox may use: memory, scratch (bytes) and processes, where not as in LIMITS.",
@@ -100,6 +117,8 @@ class ExecuteOutside(ExecuteToTheEnd):
         try:
             check_named(self, self._assignment)
             check_sandbox(self, self._assignment)
+            if self._packages is not None and self.apart:  # who grades a batch has looked at its tests
+                check_tests(about, coursedir)
         except ValueError as error:
             why = f"{error} {GONE.format(about['student'])}" if converter.force else str(error)
             if not isinstance(converter.parent, AutogradeApp):  # asked for one student alone
@@ -115,15 +134,45 @@ class ExecuteOutside(ExecuteToTheEnd):
             names = [self._assignment, about["notebook"], about["student"], os.environ.get(SEED, "")]
             beside = what_lies_in(Path(resources["metadata"]["path"]))
             self._seed = seed_for(secret_of(Path(self._root)), *names, *own, *beside)
-            self._examinee = Examinee(self)
+            if self.apart:
+                return self._executed_apart(nb, resources), resources
+        return self._executed(nb, resources, km)
+
+    def _executed_apart(self, nb: NotebookNode, resources: dict) -> NotebookNode:
+        """As `_executed`, in a process of its own.
+
+        Raises
+        ------
+        NbGraderException : it did not come to an end, or failed; nbgrader goes on with the next student.
+        """
+        if is_alone() and (why := prepare_sandbox(self, self._assignment, self._root)):
+            warn_once(self.log, f"c.ExecuteOutside.warm has no effect, kernels start cold: {why}")
+        limit_s, student = self.notebook_limit + GRACE_S, resources["nbgrader"]["student"]
+        try:
+            return in_time(limit_s, self.log, self._executed, nb, resources)[0]
+        except NoProcess as error:
+            warn_once(self.log, f"Hidden tests run in this process, and nothing ends one that computes on: {error}")
+            return self._executed(nb, resources)[0]
+        except Unfinished as error:
+            why = UNFINISHED.format(student, error, limit_s, GRACE_S)
+            raise NbGraderException(f"{why} {GONE.format(student)}" if self.parent.parent.force else why) from None
+
+    def _executed(self, nb: NotebookNode, resources: dict, km=None) -> tuple[NotebookNode, dict]:
+        if self._packages is None:
+            return super().preprocess(nb, resources, km)
+        self._examinee, self._absent = Examinee(self), Absent(self._packages, nb.cells)
         try:
             nb, resources = super().preprocess(nb, resources, km)
         finally:
-            if self._sources:
-                self._examinee.close()
-        if self._packages is not None:
-            nb.metadata.pop("widgets", None)  # of any size, and shown nowhere
+            self._examinee.close()
+        nb.metadata.pop("widgets", None)  # of any size, and shown nowhere
         return nb, resources
+
+    def __reduce__(self):
+        """What `_executed` needs in a process that was started and not forked; nbgrader's own objects stay here."""
+        settings = {name: getattr(self, name) for name in self.trait_names(config=True)}
+        settings["warm"] = {}  # for one work it would import as much
+        return _rebuilt, (type(self), self.config, self.log, settings, {name: vars(self).get(name) for name in KEPT})
 
     def preprocess_cell(self, cell: NotebookNode, resources: dict, index: int) -> tuple[NotebookNode, dict]:
         """Run one cell: in the kernel, or, of hidden tests, here."""
@@ -137,6 +186,8 @@ class ExecuteOutside(ExecuteToTheEnd):
                     raise
                 self._stop(f"the code of cell {index + 1} sent what is no message of a kernel ({type(error).__name__})")
                 cell.outputs = [self._notice()]
+            if self._packages is not None and cell.cell_type == "code" and not _is_graded(cell):
+                self._absent.look(index)
             if self._packages is not None and cell.cell_type == "code" and _is_graded(cell):
                 # a public check, worth nothing: what the notebook shows there must not be read as points
                 cell.outputs = [each for each in cell.get("outputs", []) if each.output_type in ("stream", "error")]
@@ -148,6 +199,7 @@ class ExecuteOutside(ExecuteToTheEnd):
         self._to_come.pop(_grade_id(cell), None)  # wherever the student has moved it
         to_come = set().union(*self._to_come.values())
         cell.outputs = HiddenTests(source, self._examinee, self._seed, to_come).outputs()
+        self._absent.explain(index, source)
         self._examinee.finish()
         return cell, resources
 
@@ -215,6 +267,12 @@ class ExecuteOutside(ExecuteToTheEnd):
     def _stop(self, why: str) -> None:
         ended = getattr(self.km.provisioner, "ended", "")
         super()._stop(f"{why}: {ended}" if ended else why)
+
+
+def _rebuilt(kind: type[ExecuteOutside], config, log, settings: dict, kept: dict) -> ExecuteOutside:
+    made = kind(config=config, log=log, **settings)
+    vars(made).update(kept)
+    return made
 
 
 def _grade_id(cell: NotebookNode) -> str | None:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from course_lib._extras import needed
 from course_lib.grading.contain import _descriptor_silenced
 from course_lib.grading.frameworks import OWNERS, fastest_beside
+from course_lib.grading.outside.borrowed import check_borrowed
 from course_lib.grading.outside.configured import REQUIRED, Settings
 from course_lib.grading.outside.tests import compiled, names_asked_for
 from course_lib.grading.sandbox.provisioner import SandboxProvisioner
@@ -19,6 +20,7 @@ from course_lib.grading.sandbox.view import SandboxMissing, bubblewrap
 
 with needed("lab"):
     from nbgrader.api import Gradebook, Notebook
+    from nbgrader.coursedir import CourseDirectory
 
 
 def hidden_tests(about: dict) -> dict[str, str]:
@@ -28,6 +30,13 @@ def hidden_tests(about: dict) -> dict[str, str]:
     """
     with Gradebook(about["db_url"]) as gradebook:
         return _hidden_tests(gradebook.find_notebook(about["notebook"], about["assignment"]))
+
+
+def check_tests(about: dict, coursedir: CourseDirectory) -> None:
+    """Raise what `check_borrowed` does of a notebook; `about` as for `hidden_tests`."""
+    with Gradebook(about["db_url"]) as gradebook:
+        notebook = gradebook.find_notebook(about["notebook"], about["assignment"])
+        check_borrowed(coursedir, about["assignment"], notebook, _hidden_tests(notebook))
 
 
 def _hidden_tests(notebook: Notebook) -> dict[str, str]:
@@ -41,12 +50,13 @@ def prepare_tests(settings: Settings, gradebook: Gradebook, assignment: str) -> 
 
     Raises
     ------
-    ValueError : one cannot run, so that nobody could be marked; says which, and what to do.
+    ValueError : one cannot run, so that nobody could be marked; says which, and what to do. Or as `check_borrowed`.
     """
     if assignment not in settings.assignments:
         return
     for notebook in gradebook.find_assignment(assignment).notebooks:
-        for name, source in _hidden_tests(notebook).items():
+        tests = _hidden_tests(notebook)
+        for name, source in tests.items():
             try:
                 with warnings.catch_warnings(action="ignore"):
                     names_asked_for(source)
@@ -57,6 +67,7 @@ def prepare_tests(settings: Settings, gradebook: Gradebook, assignment: str) -> 
                     f"Mend them in the source notebook and run `nbgrader generate_assignment {assignment} --force`; "
                     "until then nothing is graded."
                 ) from None
+        check_borrowed(settings.parent.coursedir, assignment, notebook, tests)
 
 
 def begin_sandbox(settings: Settings, assignment: str, root: str) -> SandboxProvisioner | None:

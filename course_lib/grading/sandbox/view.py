@@ -127,6 +127,13 @@ def import_path() -> str:
     return str(Path(course_lib.__file__).parents[1])
 
 
+def modules_of(packages: Iterable[str]) -> set[str]:
+    """The modules, beside Python's own, that a kernel may import that is shown these; of what is installed here."""
+    found = _with_needs([name for name in (*KERNEL, *packages) if _is_installed(name)])
+    shown = {os.path.basename(path).partition(".")[0] for name in found for path in _files_of(name)}
+    return shown | {name.replace("-", "_") for name in found}  # as a distribution of the system's lists no files
+
+
 def of_root() -> list[str]:
     """The files in /proc that root alone may read: of the machine's memory, say. Root's user is in the sandbox, too."""
     return [
@@ -184,6 +191,13 @@ def _with_needs(names: list[str]) -> set[str]:
             if need.marker is None or need.marker.evaluate({"extra": ""}):
                 left.append(need.name)
     return found
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return bool(importlib.metadata.distribution(name))
+    except importlib.metadata.PackageNotFoundError:
+        return False
 
 
 def _files_of(name: str) -> Iterator[str]:

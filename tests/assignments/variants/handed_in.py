@@ -430,6 +430,13 @@ def _(folder, notebook):
     (folder / "sitecustomize.py").write_text("raise SystemExit")
 
 
+@kind("a library called data", notes="left behind, as Python could import from it: measurements.txt")
+def _(folder, notebook):
+    called(NAME)(folder, notebook)
+    with zipfile.ZipFile(folder / "measurements.txt", "w") as archive:
+        archive.writestr("library/__init__.py", "raise SystemExit")
+
+
 @kind("a link beside it", notes="is a link")
 def _(folder, notebook):
     called(NAME)(folder, notebook)
