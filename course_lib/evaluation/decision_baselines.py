@@ -98,7 +98,7 @@ class Planner:
     Q(s, a) is the mean, over the times that a was done in s, of the reward and of the largest Q that a seen action has
     in the state that followed: value iteration (Sutton and Barto 2018, section 4.4) in the world that the data show. So
     pieces of different episodes join. The last step of an episode that was cut short says nothing, since what followed
-    is not known; and an action that led somebody to a state from which nothing more is known has no known value, -inf,
+    is not known; and an action that led somebody to a state from which no end is known has no known value, -inf,
     whatever it was worth to others. Where a state was never seen, action 0.
 
     Parameters
@@ -120,8 +120,8 @@ class Planner:
             last = len(keys) if ended else len(keys) - 1
             for t in range(last):
                 seen[keys[t]][int(actions[t])][float(rewards[t]), keys[t + 1] if t + 1 < len(keys) else None] += 1
-        # a way that nobody has gone to its end is worth nothing that can be known: -inf, unless all else is
-        values: dict = dict.fromkeys(seen, -np.inf)
+        known = _with_an_end(seen)
+        values: dict = {state: 0.0 if state in known else -np.inf for state in seen}
         for _ in range(sweeps):
             before, self.q = values, {}
             for state, by_action in seen.items():
@@ -138,6 +138,24 @@ class Planner:
     def __call__(self, states, actions, rewards):
         q = self.q.get(_key(states[-1]))
         return 0 if q is None else min(q, key=lambda action: (-q[action], action))
+
+
+def _with_an_end(seen: dict) -> set:
+    """The states from which actions that were seen lead to an end in the long run, whatever chance does."""
+    known = set(seen)
+    while True:
+        follow = {
+            state: [after for follows in by_action.values() if (after := {s for _, s in follows}) <= known | {None}]
+            for state, by_action in seen.items()
+            if state in known
+        }
+        reached, before = {None}, 0
+        while len(reached) > before:
+            before = len(reached)
+            reached |= {state for state, found in follow.items() if any(after & reached for after in found)}
+        if reached - {None} == known:
+            return known
+        known = reached - {None}
 
 
 def _mean(follows: Counter, values: dict, discount: float) -> float:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.acting.rollouts import rollout
-from course_lib.evaluation.decision_baselines import ReturnTable
+from course_lib.evaluation.decision_baselines import Planner, ReturnTable
 from notebooks.experiments import decisions
 from notebooks.experiments.harness import Experiment, Record, main, of_trials, table
 
@@ -98,33 +98,13 @@ def arrived(policy, at: decisions.World, seed: int) -> float:
     ]))  # fmt: skip
 
 
-def planned(episodes):
-    """Value iteration in the world that the walks show, from values of 0: a policy.
-
-    That of `course_lib` begins with "not known", and where chance leads back to where one was, that stays so.
-    """
-    followed, paid, times = np.zeros((FIELDS, 4, FIELDS)), np.zeros((FIELDS, 4)), np.zeros((FIELDS, 4))
-    for states, actions, rewards, ended in episodes:
-        at = states.argmax(1)
-        for t in range(len(at) if ended else len(at) - 1):
-            times[at[t], actions[t]] += 1
-            paid[at[t], actions[t]] += rewards[t]
-            if t + 1 < len(at):
-                followed[at[t], actions[t], at[t + 1]] += 1
-    values = np.zeros(FIELDS)
-    for _ in range(SWEEPS):
-        q = np.where(times > 0, (paid + DISCOUNT * followed @ values) / np.maximum(times, 1), -1.0)
-        values = np.maximum(q.max(1), 0.0)
-    return lambda states, actions, rewards: int(q[states[-1].argmax()].argmax())
-
-
 def measure(run: Run, record: Record) -> dict:
     """Train a model, or make the rivals, and return how many of their episodes arrive."""
     at = world_of(run.ground)
     episodes, held_out = (episodes_of(run.seed, part, at) for part in ("training", "validation"))
     begin = time.process_time()
     if run.kind == "rivals":
-        found = {"table": ReturnTable(episodes, 1.0), "planned": planned(episodes)}
+        found = {"table": ReturnTable(episodes, 1.0), "planned": Planner(episodes, DISCOUNT, SWEEPS)}
         figures = {name: arrived(policy, at, run.seed) for name, policy in found.items()}
         figures["data"] = float(np.mean([episode.total for episode in episodes]))
         figures["steps"] = sum(len(episode.rewards) for episode in episodes)

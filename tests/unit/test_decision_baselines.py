@@ -87,6 +87,15 @@ def test_an_episode_that_was_cut_short_does_not_end_in_the_plan():
     ) == -np.inf  # nobody arrived
 
 
+def test_where_chance_leads_back_the_plan_has_a_value_and_where_nothing_leads_to_an_end_none():
+    slips = episode([1, 1], [-1, -1], [2, 2])  # half of the times one stays: two steps in the mean
+    assert_allclose(Planner([slips]).value(EYE[1]), -2)
+    lost = episode([1, 3, 3, 3], [-1.0] * 4, [0, 0, 0, 0], ended=False)  # from 3 nobody got away
+    plan = Planner([slips, lost])
+    assert plan.q[EYE[1].tobytes()][0] == plan.value(EYE[3]) == -np.inf
+    assert_allclose(plan.value(EYE[1]), -2)
+
+
 def test_where_pieces_must_be_joined_the_plan_alone_finds_the_best_way():
     env, walks = graph_walks.crossing(), graph_walks.crossing_walks(300, 0.0, np.random.default_rng(0))
     start = env.starting(graph_walks.START)
