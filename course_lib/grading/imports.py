@@ -93,8 +93,20 @@ def imports_of(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             ours = node.module == "course_lib"  # of which not all is there
             yield from [f"course_lib.{each.name}" for each in node.names] if ours else [node.module]
-        elif not (isinstance(node, ast.Try) and node.handlers):
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("run_line_magic"):
+            if {"matplotlib", "pylab"} & {getattr(each, "value", None) for each in node.args}:
+                yield "matplotlib"
+        elif not _can_do_without(node):
             waiting += ast.iter_child_nodes(node)
+
+
+def _can_do_without(node: ast.AST) -> bool:
+    """Whether an error in this block is caught, or nothing in it runs."""
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test).endswith("TYPE_CHECKING")
+    if isinstance(node, ast.With):
+        return any(ast.unparse(item.context_expr).partition("(")[0].endswith("suppress") for item in node.items)
+    return isinstance(node, ast.Try) and bool(node.handlers)
 
 
 @functools.lru_cache(1_000)  # a notebook has dozens of checks, and each looks at all cells

@@ -25,7 +25,8 @@ class NamePackages(NbGraderPreprocessor):
         """The notebook with these lines, if its assignment is marked from outside."""
         packages = ExecuteOutside(config=self.config).assignments.get(resources["nbgrader"]["assignment"])
         own = [cell for cell in nb.cells if cell.cell_type == "code" and is_locked(cell) and not is_grade(cell)]
+        own = [cell for cell in own if not cell.source.lstrip().startswith("%%")]  # which would be the magic's
         said = any("graded_with(" in cell.source for cell in nb.cells)  # nbgrader may read a configuration twice
-        if packages and own and not own[0].source.startswith("%%") and not said:
+        if packages and own and not said:
             own[0].source = LINES.format(source=own[0].source, packages=", ".join(f'"{name}"' for name in packages))
         return nb, resources

@@ -1,10 +1,10 @@
 """Values as JSON, between two processes of which one trusts nothing that the other says.
 
 Whatever is read becomes a plain value: None, a truth value, a number, a text, bytes, a range, an array of NumPy's, a
-tensor, or a tuple, a list, a set, a dictionary or an iterator of these. Nothing that is read runs. What is no such
-value is written as the name of its type alone. A function passes only where a `Budget` keeps it, as a number by which
-the other side may call it. A tensor passes as the array that it holds, and as what it is to its framework; it is read
-where that has been imported, or as one of another framework, in which this side computes.
+tensor, or a tuple, a list, a set, a dictionary, a view of one or an iterator of these. Nothing that is read runs. What
+is no such value is written as the name of its type alone. A function passes only where a `Budget` keeps it, as a number
+by which the other side may call it. A tensor passes as the array that it holds, and as what it is to its framework; it
+is read where that has been imported, or as one of another framework, in which this side computes.
 """
 
 import base64
@@ -20,14 +20,24 @@ from course_lib.grading.frameworks import ALIKE, CONSTANT, FOLLOWED, OWNERS, VAR
 KINDS = "biufc"  # of NumPy's dtypes: truth values, integers, floats, complex numbers
 TEXTS = "US"  # and of arrays alone: texts, bytes
 BYTES = 2**24  # of all arrays in a message, and of all its texts
-LETTERS = 300  # of a whole number
+LETTERS = 3_000  # of a whole number
 LAST = 0x10FFFF  # the number of the last letter of Unicode
 ITEMS, DEPTH = 100_000, 8  # of tuples and lists together; of one in another
 KEYS = 1_000  # of a dictionary or a set, whose hashes somebody can choose: with more, to read it would take minutes
 DTYPE = re.compile(r"[<>|](?:[biufc]\d{1,2}|[US]\d{1,7})")
 NAME = re.compile(r"\w{1,80}")
-PARTS = {"tuple": tuple, "list": list, "iterator": iter, "set": set, "frozenset": frozenset}
-HASHED = ("set", "frozenset")
+VIEWS = {"keys": type({}.keys()), "items": type({}.items()), "values": type({}.values())}  # of a dictionary
+PARTS = {
+    "tuple": tuple,
+    "list": list,
+    "iterator": iter,
+    "set": set,
+    "frozenset": frozenset,
+    "keys": lambda parts: dict.fromkeys(parts).keys(),
+    "items": lambda parts: dict(parts).items(),
+    "values": lambda parts: dict(enumerate(parts)).values(),
+}
+HASHED = ("set", "frozenset", "keys")
 
 
 class Malformed(ValueError):
@@ -88,25 +98,25 @@ def write(value, budget: Budget | None = None, depth: int = 0) -> list:
             return form
     if isinstance(value, str):
         value = str.__str__(value)  # of a subclass, too: the letters that it has
-    budget.take(len(value) if isinstance(value, str | bytes) else 0, depth)
+    budget.take(len(value) if isinstance(value, str | bytes | bytearray) else 0, depth)
     if value is None:
         return ["none"]
     if kind is bool:
         return ["bool", value]
-    if kind is int and abs(value) < 2**1000:
-        return ["int", hex(value)]
-    if kind is float:
-        return ["float", value.hex()]
+    if isinstance(value, int) and len(hex(int.__int__(value))) < LETTERS:  # of a subclass, too: the number that it is
+        return ["int", hex(int.__int__(value))]
+    if isinstance(value, float):
+        return ["float", float.hex(value)]
     if kind is complex:
         return ["complex", [value.real.hex(), value.imag.hex()]]
     if kind is range and len(hex(value.start) + hex(value.stop) + hex(value.step)) < LETTERS:
         return ["range", [hex(value.start), hex(value.stop), hex(value.step)]]
     if isinstance(value, str):
         return ["text", value]
-    if kind is bytes:
+    if isinstance(value, bytes | bytearray):
         return ["bytes", base64.b64encode(value).decode("ascii")]
-    for name in ("tuple", "list", *HASHED):
-        if isinstance(value, PARTS[name]):
+    for name, of in {"tuple": tuple, "list": list, "set": set, "frozenset": frozenset, **VIEWS}.items():
+        if isinstance(value, of):
             return [name, [write(part, budget, depth + 1) for part in value]]
     if isinstance(value, dict):
         return ["dict", [[write(part, budget, depth + 1) for part in item] for item in dict.items(value)]]
@@ -156,7 +166,8 @@ def read(form, budget: Budget | None = None, depth: int = 0):
             return base64.b64decode(content, validate=True)
         if name in PARTS and isinstance(content, list):
             parts = [read(part, budget, depth + 1) for part in content]
-            return PARTS[name](_scattered(parts) if name in HASHED else parts)
+            _scattered(parts if name in HASHED else [key for key, _ in parts] if name == "items" else [])
+            return PARTS[name](parts)
         if name == "dict" and isinstance(content, list):
             items = [(read(key, budget, depth + 1), read(part, budget, depth + 1)) for key, part in content]
             _scattered([key for key, _ in items])
@@ -178,11 +189,10 @@ def _whole(letters: str) -> int:
     return int(letters, 16)
 
 
-def _scattered(keys: list) -> list:
-    """These, of which a dictionary or a set is made next."""
+def _scattered(keys: list) -> None:
+    """Raise `Malformed` where a dictionary or a set of these could take minutes."""
     if sum(not _is_scattered(key) for key in keys) > KEYS:
         raise Malformed(f"it has more than {KEYS} keys that are no texts and no whole numbers below 2**60")
-    return keys
 
 
 def _is_scattered(key) -> bool:
@@ -191,8 +201,8 @@ def _is_scattered(key) -> bool:
     That of a text is secret, and no two small numbers have the same. That of a tuple of numbers can be solved for one.
     """
     if isinstance(key, tuple):
-        return all(isinstance(part, str) for part in key)
-    return isinstance(key, str) or isinstance(key, int | np.integer) and abs(int(key)) < 2**60
+        return all(isinstance(part, str | bytes) for part in key)
+    return isinstance(key, str | bytes) or isinstance(key, int | np.integer) and abs(int(key)) < 2**60
 
 
 def _numbers(value: np.ndarray | np.generic, budget: Budget, depth: int) -> list:

@@ -29,6 +29,11 @@ ANSWER = "def f(x):\n    return x"
     (["def f(x):\n    return (lambda: __import__('far'))"], []),
     ([f"try:\n    import far\nexcept ImportError:\n    far = None\n{ANSWER}"], []),
     ([f"try:\n    import far\nfinally:\n    pass\n{ANSWER}"], ["far"]),
+    ([f"with contextlib.suppress(ImportError):\n    import far\n{ANSWER}"], []),
+    ([f"with far:\n    import far\n{ANSWER}"], ["far"]),
+    ([f"if TYPE_CHECKING:\n    import far\n{ANSWER}"], []),
+    ([f"get_ipython().run_line_magic('matplotlib', 'inline')\n{ANSWER}"], ["matplotlib"]),
+    ([f"get_ipython().run_line_magic('timeit', 'f(1)')\n{ANSWER}"], []),
     ([f"if True:\n    import far, near, farther\n{ANSWER}"], ["far", "farther"]),
     ([f"import far\nimport farther\n{ANSWER}", "import far\ndef g(): ..."], ["far", "farther"]),
     (["from . import far\nfrom .far import g\nfrom near import far\n" + ANSWER], []),
@@ -37,7 +42,7 @@ ANSWER = "def f(x):\n    return x"
     (["import far\nthis is no code", "import far\n" + "-" * 100_000 + "1"], []),
 ])  # fmt: skip
 def test_an_import_matters_where_a_function_needs_what_its_cell_defines(cells, found):
-    absent = {"far", "farther", "far.away", "course_lib.far"}
+    absent = {"far", "farther", "far.away", "course_lib.far", "matplotlib"}
     assert needed_of(cells, absent.__contains__) == found
 
 

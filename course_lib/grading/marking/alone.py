@@ -90,6 +90,7 @@ def grade_alone(root: Path, assignment: str, student: str, stood: dict, is_known
     (`c.Autograde.create_student`). The executed notebook is left for `take_over`.
     """
     course = open_course(root)
+    course.update_config(for_rebuilt(course))  # which may read all settings anew, so that what follows comes after it
     course.coursedir.submitted_directory, course.coursedir.autograded_directory = NORMALISED, GRADING
     with in_memory(root / GRADING / DEFINITIONS) as course.coursedir.db_url:
         if is_known:
@@ -168,10 +169,10 @@ def grading_limit(course: AutogradeApp) -> float:
 def for_rebuilt(course: AutogradeApp) -> Config:
     """Settings by which nbgrader does not do again what `cells.rebuilt` has done, and validates once in each pass.
 
-    Nor does it start a process for the work: this one has a limit.
+    Nor does it start a process for the work: this one has a limit. The tests were looked at before anybody was graded.
     """
     settings, autograde = Config(), Autograde(parent=course)
-    settings.ExecuteOutside.apart = False
+    settings.ExecuteOutside.apart, settings.ExecuteOutside.looked_at = False, True
     for name in ("sanitize_preprocessors", "autograde_preprocessors"):
         given = [import_item(each) if isinstance(each, str) else each for each in getattr(autograde, name)]
         settings.Autograde[name] = [each for each in given if each not in DONE] or given
@@ -182,7 +183,6 @@ def for_rebuilt(course: AutogradeApp) -> Config:
 
 def _grade(course: AutogradeApp, assignment: str, student: str) -> str:
     """Let nbgrader grade; "" or why it did not."""
-    course.update_config(for_rebuilt(course))
     said = NbGraderAPI(course.coursedir, parent=course).autograde(assignment, student, force=True)
     return "" if said["success"] else f"nbgrader: {reason(said)}"
 

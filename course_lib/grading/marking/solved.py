@@ -7,6 +7,7 @@ from course_lib.grading.marking.alone import GRADING, Marks, gradebook_of
 from course_lib.grading.marking.losses import asked_of, losses
 from course_lib.grading.outside.execute import ExecuteOutside
 
+ROUNDING = 1e-6  # of points that are added up
 WORKER = "course-own-solution"  # the student that it is graded as, whom no gradebook keeps
 
 
@@ -14,13 +15,13 @@ def source_of(batch) -> Path | None:
     """The folder of an assignment's source notebooks, where these are to be graded first.
 
     None where the tests run in the student's process, where the course says that its sources are no solutions
-    (`c.ExecuteOutside.unsolved`), and where they do not stand here.
+    (`c.ExecuteOutside.unsolved`), and where not all of them stand here.
 
     batch : a `Batch`
     """
     settings, folder = ExecuteOutside(parent=batch.course), batch.folder("source") / batch.assignment
     is_meant = batch.assignment in settings.assignments and batch.assignment not in settings.unsolved
-    return folder if is_meant and any(folder.glob("*.ipynb")) else None
+    return folder if is_meant and all((folder / f"{name}.ipynb").is_file() for name in batch.releases) else None
 
 
 def digest_of(batch, source: Path) -> str:
@@ -41,19 +42,20 @@ def check_marks(batch, source: Path, marks: Marks) -> None:
     ------
     ValueError : it has not; says which, why, and what to do.
     """
-    why = f"\n  {marks.why}" if marks.why else ""
     with gradebook_of(batch.course) as gradebook:
         asked = asked_of(gradebook, batch.assignment)
     said = losses(batch.root / GRADING / WORKER / batch.assignment)
+    lines = []
     for (notebook, question), most in asked.items():
         grades = marks.stands.get("notebooks", {}).get(notebook, {}).get("grades", {})
         earned = grades.get(question, {}).get("auto_score") or 0
-        if earned < most:
-            why += f"\n  {question}: {earned:g} of {most:g} points. {said.get(question, '')}".rstrip()
-    if why:
+        if earned < most - ROUNDING:
+            lines.append(f"  {question}: {earned:g} of {most:g} points. {said.get(question, '')}".rstrip())
+    if lines:
+        why = "\n".join([*([f"  {marks.why}"] if marks.why else []), *lines])
         raise ValueError(
             f"Nothing is graded: handed in by a student, the course's own solution in {source} would not have all its "
-            f"points, and no right work might.{why}\nMend the tests or the solution, and run `nbgrader "
+            f"points, and no right work might.\n{why}\nMend the tests or the solution, and run `nbgrader "
             f"generate_assignment {batch.assignment} --force`. If the source is not meant to be a whole solution, "
             f"c.ExecuteOutside.unsolved = [{batch.assignment!r}] in nbgrader_config.py says so."
         )

@@ -5,7 +5,9 @@ imports `assert_allclose`, a student who defines it anew would say what is right
 """
 
 import ast
+import contextlib
 import functools
+import importlib
 import symtable
 import warnings
 from collections.abc import Iterable
@@ -13,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_lib._extras import needed
+from course_lib.grading.marking.strays import parsed
 from course_lib.grading.outside.tests import names_asked_for
 
 with needed("lab"):
     import nbformat
-    from IPython.core.inputtransformer2 import TransformerManager
     from nbgrader.api import Notebook
     from nbgrader.coursedir import CourseDirectory
 
@@ -31,17 +33,24 @@ class Cell(NamedTuple):
     is_answer: bool  # a student writes it
 
 
+class Own(NamedTuple):
+    """The course's own cells of a notebook; `is_solved` where its answers hold the solution."""
+
+    cells: list[Cell]
+    is_solved: bool
+
+
 class Names(NamedTuple):
-    """What a cell of code binds at its top: each name with the line that does, "" where it is more than a line."""
+    """What a cell of code binds at its top: each name with the line that does, "" where that would not do alone."""
 
     imported: dict[str, str]
     made: dict[str, str]
     from_all: list[str]  # modules of `from module import *`
 
 
-def cells_of(coursedir: CourseDirectory, assignment: str, known: Notebook) -> list[Cell]:
+def own_of(coursedir: CourseDirectory, assignment: str, known: Notebook) -> Own:
     """The cells of a notebook's source, or, where that is missing, of its release; and what else the gradebook has."""
-    answers, found, named = {cell.name for cell in known.solution_cells}, [], set()
+    answers, found, named, is_solved = {cell.name for cell in known.solution_cells}, [], set(), False
     for step in (coursedir.source_directory, coursedir.release_directory):
         path = Path(coursedir.format_path(step, ".", assignment), f"{known.name}.ipynb")
         try:
@@ -53,48 +62,56 @@ def cells_of(coursedir: CourseDirectory, assignment: str, known: Notebook) -> li
             named.add(about.get("grade_id"))
             if cell.cell_type == "code":
                 found.append(Cell(cell.source, bool(about.get("solution"))))
+        is_solved = step == coursedir.source_directory
         break
     rest = (cell for cell in known.source_cells if cell.cell_type == "code" and cell.name not in named)
-    return [*found, *(Cell(cell.source, cell.name in answers) for cell in rest)]
+    return Own([*found, *(Cell(cell.source, cell.name in answers) for cell in rest)], is_solved)
 
 
-def borrowed(test: str, cells: Iterable[Cell]) -> dict[str, str]:
+def borrowed(test: str, own: Own) -> dict[str, str]:
     """Of the names that a cell of tests asks the notebook for, those that it should set itself, each with the line.
 
-    These are what any cell imports, and what one makes that is no answer, unless an answer makes it, too.
+    These are what another cell imports, and what one makes that is no answer, unless an answer makes it, too. And,
+    where the solution is there, whatever else no answer makes: it may come from a file, or from a line of IPython's.
     """
-    asked, own, theirs, all_of = names_asked_for(test), {}, set(), []
-    for cell in cells:
+    asked = names_asked_for(test) - _all_names(names_of(test).from_all)
+    lines, theirs, all_of, is_solved = {}, set(), [], own.is_solved
+    for cell in own.cells:
         names = names_of(cell.source)
-        own |= names.imported | ({} if cell.is_answer else names.made)
+        if names is None:
+            is_solved = is_solved and not cell.is_answer  # nobody knows what it makes
+            continue
+        lines |= names.imported | ({} if cell.is_answer else names.made)
         theirs |= names.made.keys() if cell.is_answer else set()
         all_of += names.from_all
-    found = {name: own[name] for name in sorted(asked & own.keys() - theirs)}
-    if all_of:
-        unknown = sorted(asked - own.keys() - theirs)
-        found |= {name: f"from {all_of[-1]} import {name}" for name in unknown}
+    found = {name: lines[name] for name in sorted(asked & lines.keys() - theirs)}
+    if is_solved:
+        modules = {name: module for module in all_of for name in _all_names([module])}
+        for name in sorted(asked - lines.keys() - theirs):
+            found[name] = f"from {modules[name]} import {name}" if name in modules else ""
     return found
 
 
 @functools.cache
-def names_of(source: str) -> Names:
-    """What a cell binds, however it is written for IPython; nothing where that is no Python."""
-    code = TransformerManager().transform_cell(source)
+def names_of(source: str) -> Names | None:
+    """What a cell binds, however it is written for IPython; None where that is no Python."""
+    tree = parsed(source)
+    if tree is None:
+        return None
     names = Names({}, {}, [])
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            tree, top = ast.parse(code), symtable.symtable(code, "<cell>", "exec")
-    except (SyntaxError, ValueError):
-        return names
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            start = "import " if isinstance(node, ast.Import) else f"from {'.' * node.level}{node.module or ''} import "
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                names.imported[each.asname or each.name.partition(".")[0]] = f"import {ast.unparse(each)}"
+        elif isinstance(node, ast.ImportFrom):
             for each in node.names:
                 if each.name == "*":
-                    names.from_all.append(f"{node.module}")
-                else:
-                    name = each.asname or (each.name.partition(".")[0] if isinstance(node, ast.Import) else each.name)
-                    names.imported[name] = f"{start}{ast.unparse(each)}"
+                    names.from_all.append("." * node.level + (node.module or ""))
+                else:  # a module that lies beside the notebook is not there where tests run
+                    line = "" if node.level else f"from {node.module} import {ast.unparse(each)}"
+                    names.imported.setdefault(each.asname or each.name, line)
+    with warnings.catch_warnings(action="ignore"):
+        top = symtable.symtable(ast.unparse(tree), "<cell>", "exec")
     tables, made = [top], set()
     while tables:
         table = tables.pop()
@@ -107,34 +124,46 @@ def names_of(source: str) -> Names:
         del names.imported[name]  # in a function
     names.made.update(dict.fromkeys(made - top_imports, ""))
     for node in tree.body:
-        line = ast.unparse(node)
-        if isinstance(node, ast.Assign | ast.AnnAssign) and "\n" not in line and len(line) <= SHORT:
-            for target in ast.walk(node):
-                if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store) and target.id in names.made:
-                    names.made[target.id] = line
+        if isinstance(node, ast.Assign | ast.AnnAssign) and len(line := ast.unparse(node)) <= SHORT:
+            parts = list(ast.walk(node))
+            stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+            if "\n" not in line and not any(isinstance(part, ast.Name) and part.id not in stored for part in parts):
+                names.made.update(dict.fromkeys(stored & names.made.keys(), line))
     return names
 
 
-def check_borrowed(coursedir: CourseDirectory, assignment: str, known: Notebook, tests: dict[str, str]) -> None:
+def _all_names(modules: Iterable[str]) -> set[str]:
+    """What `import *` of these brings, of those that can be imported here, as they are where tests run."""
+    found: set[str] = set()
+    for name in modules:
+        with contextlib.suppress(Exception):
+            module = importlib.import_module(name)
+            found |= set(getattr(module, "__all__", [each for each in vars(module) if not each.startswith("_")]))
+    return found
+
+
+def check_borrowed(coursedir: CourseDirectory, assignment: str, known: Notebook, tests: dict[str, str], solved: bool):
     """Look whether the hidden tests of a notebook, as the gradebook has both, ask it for what they should have.
 
     tests : their sources, by name
+    solved : whether the assignment's sources are whole solutions
 
     Raises
     ------
     ValueError : some do; says which, and what to write into each.
     """
-    cells, lines = cells_of(coursedir, assignment, known), []
+    own, lines = own_of(coursedir, assignment, known), []
+    own = own._replace(is_solved=own.is_solved and solved)
     for name, source in tests.items():
-        if found := borrowed(source, cells):
-            need = ", ".join(f"`{line}`" if line else f"the definition of `{each}`" for each, line in found.items())
+        if found := borrowed(source, own):
+            need = ", ".join(f"`{line}`" if line else f"what sets `{each}`" for each, line in found.items())
             lines.append(f"  {name!r} needs {need}")
     if lines:
         raise ValueError(
-            f"Nothing is graded. Hidden tests of {known.name!r} use names that other cells of the notebook set. "
+            f"Nothing is graded. Hidden tests of {known.name!r} use names that neither they nor students' answers set. "
             "Outside the student's process each would be asked of the student, who could say what is right:\n"
             + "\n".join(lines)
             + "\nWrite that into these cells of the source notebook and run `nbgrader generate_assignment "
             f"{assignment} --force`. If students are to write what a name stands for, make the cell that has it an "
-            "answer."
+            "answer; of what they are to import, test a function that uses it."
         )

@@ -25,6 +25,7 @@ class Settings(Protocol):
     parent: AutogradeApp
     assignments: dict[str, list[str]]
     as_nbgrader: list[str]
+    unsolved: list[str]
     sandbox: str
     warm: dict[str, list[str]]
     kernel_name: str

@@ -87,6 +87,9 @@ class ExecuteOutside(ExecuteToTheEnd):
     apart = Bool(
         True, help="Whether hidden tests run in a process of their own, which is ended where they compute on and on."
     ).tag(config=True)
+    looked_at = Bool(False, help="Whether somebody has looked at the hidden tests before, as `make grade` does.").tag(
+        config=True
+    )
     also_hidden = List(Unicode(), help="Folders that no notebook may see, beside the course's own.").tag(config=True)
     limits = Dict(
         help="What a notebook in the sandbox may use: memory, scratch (bytes) and processes, where not as in LIMITS.",
@@ -117,8 +120,8 @@ class ExecuteOutside(ExecuteToTheEnd):
         try:
             check_named(self, self._assignment)
             check_sandbox(self, self._assignment)
-            if self._packages is not None and self.apart:  # who grades a batch has looked at its tests
-                check_tests(about, coursedir)
+            if self._packages is not None and not self.looked_at:
+                check_tests(about, coursedir, self._assignment not in self.unsolved)
         except ValueError as error:
             why = f"{error} {GONE.format(about['student'])}" if converter.force else str(error)
             if not isinstance(converter.parent, AutogradeApp):  # asked for one student alone

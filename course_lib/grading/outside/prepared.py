@@ -32,11 +32,11 @@ def hidden_tests(about: dict) -> dict[str, str]:
         return _hidden_tests(gradebook.find_notebook(about["notebook"], about["assignment"]))
 
 
-def check_tests(about: dict, coursedir: CourseDirectory) -> None:
+def check_tests(about: dict, coursedir: CourseDirectory, is_solved: bool) -> None:
     """Raise what `check_borrowed` does of a notebook; `about` as for `hidden_tests`."""
     with Gradebook(about["db_url"]) as gradebook:
         notebook = gradebook.find_notebook(about["notebook"], about["assignment"])
-        check_borrowed(coursedir, about["assignment"], notebook, _hidden_tests(notebook))
+        check_borrowed(coursedir, about["assignment"], notebook, _hidden_tests(notebook), is_solved)
 
 
 def _hidden_tests(notebook: Notebook) -> dict[str, str]:
@@ -67,7 +67,7 @@ def prepare_tests(settings: Settings, gradebook: Gradebook, assignment: str) -> 
                     f"Mend them in the source notebook and run `nbgrader generate_assignment {assignment} --force`; "
                     "until then nothing is graded."
                 ) from None
-        check_borrowed(settings.parent.coursedir, assignment, notebook, tests)
+        check_borrowed(settings.parent.coursedir, assignment, notebook, tests, assignment not in settings.unsolved)
 
 
 def begin_sandbox(settings: Settings, assignment: str, root: str) -> SandboxProvisioner | None:

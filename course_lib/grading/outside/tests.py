@@ -203,6 +203,7 @@ def names_asked_for(source: str) -> frozenset[str]:
     while tables:
         table = tables.pop()
         tables += table.get_children()
+        own |= {each.get_name() for each in table.get_symbols() if each.is_declared_global() and each.is_assigned()}
         found |= {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() and symbol.is_referenced()}
     found |= {match["name"] for match in IN_GLOBALS.finditer(source)}
     return frozenset(name for name in found - own if not hasattr(builtins, name))
