@@ -73,7 +73,7 @@ def course_in(folder, config=CONFIG, last="", large=LARGE):
     """
     course = generated_course(folder)
     with (course.root / "nbgrader_config.py").open("a") as file:
-        file.write(config)
+        file.write(f"{config}\nc.ExecuteOutside.unsolved = [{ASSIGNMENT!r}]\n")  # its source has no `count`
     with gradebook_of(open_course(course.root)) as gradebook:
         cells = gradebook.find_notebook(ASSIGNMENT, ASSIGNMENT).source_cells
         known = next(each for each in cells if each.name == TESTED)

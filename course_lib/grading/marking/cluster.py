@@ -57,6 +57,7 @@ with needed("lab"):
 CONNECTING_S, LONELY_S, EVERY_S = 30, 120, 1
 ROUNDS, PAUSE_S = 3, 10
 TRIES = 4  # Dask's own number of workers that may die of one work: distributed.scheduler.allowed-failures
+NOT_OF_GRADING = ("Exchange", "GenerateAssignment")  # settings that begin so
 JOB, ANSWER = "job.json", "answer.zip"
 PLAIN = ["dask", "msgpack"]  # ways to write data that are not pickle
 # Tests of notebooks in TensorFlow compute in PyTorch where it is installed: that must be so for all works.
@@ -284,8 +285,8 @@ def _looked_at(address: str) -> tuple[int, list[str]]:
 
 
 def _settings(course: AutogradeApp) -> dict:
-    """The course's settings, as JSON has them, without those that say where its gradebook and its folders are."""
-    kept = {section: dict(values) for section, values in course.config.items() if not section.startswith("Exchange")}
+    """The course's settings for grading, as JSON has them, without those that say where gradebook and folders are."""
+    kept = {name: dict(values) for name, values in course.config.items() if not name.startswith(NOT_OF_GRADING)}
     own = kept.get("CourseDirectory", {})
     left_out = {name for name in own if name in ("db_url", "root") or name.endswith("_directory")}
     kept["CourseDirectory"] = {name: value for name, value in own.items() if name not in left_out}
