@@ -286,8 +286,8 @@ def test_a_process_runs_no_loop_that_another_has(log):
 def test_why_a_process_fails_is_logged_whatever_it_raises(log):
     with pytest.raises(NbGraderException, match="^Own: no kernel$"):
         in_time(600, log, fails, logging.getLogger(log.name))
-    ((level, said),) = log.records
-    assert level == "ERROR" and "Traceback" in said and "in fails" in said
+    (said,) = (said for level, said in log.records if level == "ERROR")  # others may warn there of what they like
+    assert "Traceback" in said and "in fails" in said
 
 
 def test_what_is_handed_to_a_process_that_is_started():
