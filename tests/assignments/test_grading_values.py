@@ -25,7 +25,7 @@ def passed(value):
     return read(json.loads(json.dumps(write(value))))
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize("value", VALUES, ids=[f"{place} {type(value).__name__}" for place, value in enumerate(VALUES)])
 def test_a_value_is_the_same_on_the_other_side(value):
     found = passed(value)
     assert type(found) is type(value)
