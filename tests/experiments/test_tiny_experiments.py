@@ -1,5 +1,6 @@
 """Every experiment still works: a run of each, from the data to the record, with little data and few updates."""
 
+import functools
 import json
 import re
 import shutil
@@ -13,6 +14,7 @@ from course_lib.acting.rollouts import rollout
 from course_lib.batches.trajectories import Episode
 from course_lib.checkpoints.weights import read_checkpoint
 from course_lib.data import conll, paraphrases, pretraining_texts, resolve, reviews, sentence_pairs, wikitext
+from course_lib.evaluation.decision_baselines import Planner
 from course_lib.models.bert import BertConfig
 from course_lib.torch import BertModel, DecisionTransformer, get_state, linear_attention, load_translator
 from course_lib.torch.training.precision import bfloat16_is_faster
@@ -788,10 +790,11 @@ def test_a_plan_on_the_lake_takes_the_way_that_arrives_the_more_often(monkeypatc
 
     # from 0 there is a gamble, 1, and a way by 4 and back to 0 by chance, which arrives in the end
     walks = [walk([0], [1], 1.0), walk([0], [1], 0.0), walk([0, 4, 0, 4], [2, 3, 2, 3], 1.0)]
-    plan = frozen_lake.planned(walks)
+    planned = functools.partial(Planner, discount=frozen_lake.DISCOUNT, sweeps=frozen_lake.SWEEPS)
+    plan = planned(walks)
     assert [plan(np.eye(frozen_lake.FIELDS)[[field]], [], []) for field in (0, 4)] == [2, 3]
     cut = walk([0, 4], [2, 3], 1.0)._replace(ended=False)  # what followed is not known
-    assert frozen_lake.planned([*walks[:2], cut])(np.eye(frozen_lake.FIELDS)[[0]], [], []) == 1
+    assert planned([*walks[:2], cut])(np.eye(frozen_lake.FIELDS)[[0]], [], []) == 1
 
 
 @pytest.mark.parametrize("attention", ["full", "windowed", "linear"])
