@@ -5,6 +5,7 @@ A sum of two small tensors, one wide and one high, may be as large as the machin
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 MEMORY = 2**30  # bytes, for all that functions of the tests compute in one call of a student's: right ones need few
 
@@ -14,8 +15,7 @@ def end_of_memory() -> int | None:
     try:
         import resource  # which Windows has not
 
-        with open("/proc/self/statm") as told:
-            return int(told.read().split()[5]) * resource.getpagesize() + MEMORY
+        return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize() + MEMORY
     except (ImportError, OSError):
         return None
 
