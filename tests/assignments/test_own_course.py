@@ -80,6 +80,10 @@ def test_the_cell_of_a_test_itself_is_no_other():
     assert borrowed(test, Own([Cell(test, False), Cell(MEAN, True)], is_solved=True)) == {}
 
 
+def test_a_test_that_is_no_python_is_left_to_whoever_runs_it():
+    assert borrowed("assert mean([", cells("x = 1")) == {}
+
+
 def test_a_function_in_which_something_is_imported_binds_nothing_at_the_top():
     assert names_of("def f():\n    import os\n    x = 1").imported == {}
     assert set(names_of("def f():\n    import os\n    x = 1").made) == {"f"}

@@ -74,7 +74,8 @@ def borrowed(test: str, own: Own) -> dict[str, str]:
     These are what another cell imports, and what one makes that is no answer, unless an answer makes it, too. And,
     where the solution is there, whatever else no answer makes: it may come from a file, or from a line of IPython's.
     """
-    asked = names_asked_for(test) - _all_names(names_of(test).from_all)
+    itself = names_of(test)  # one that is no Python has no marks, and says so where it runs
+    asked = names_asked_for(test) - _all_names(itself.from_all) if itself else frozenset()
     lines, theirs, all_of, is_solved = {}, set(), [], own.is_solved
     for cell in own.cells:
         names = names_of(cell.source)
