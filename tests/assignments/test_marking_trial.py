@@ -11,14 +11,16 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from course_lib.grading.compare import CheckFailed, expect
 from course_lib.grading.marking import standing, trial
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.alone import open_course
-from course_lib.grading.marking.losses import losses
+from course_lib.grading.marking.losses import WHY, losses
 from course_lib.grading.marking.trial import NO_SANDBOX, Difference, Trial, dry_run, told
 from course_lib.grading.outside import configured
 from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.sandbox.view import SandboxMissing
+from course_lib.grading.score import Score
 from tests.support.course import ASSIGNMENT, ROOT, Course, filled_in, maximum, reference_answers
 
 LAST_YEAR = {"same": {}, "other": {}, "by-hand": {"softmax": "def softmax(x):\n    return x"}, "new": {}}
@@ -326,3 +328,41 @@ def test_an_error_without_words_is_told_by_its_line(tmp_path):
         "0 of 1  values: none",
     ]  # fmt: skip
     assert losses(tmp_path / "nowhere") == {}
+
+
+def said_of(folder, *outputs):
+    cell = new_code_cell(metadata={"nbgrader": {"grade_id": "q"}}, outputs=list(outputs))
+    nbformat.write(new_notebook(cells=[cell]), folder / "hw.ipynb")
+    return losses(folder)["q"]
+
+
+SENTENCE = (
+    "the weights of a row that a padding mask hides from all should be those of the well-known case without a mask, "
+    f"{'q' * 81} says"
+)
+
+
+@pytest.mark.parametrize("shift", range(0, 40, 3), ids=str)  # it is wrapped between words, at the hyphen, in the word
+def test_a_reason_reads_as_it_was_written(tmp_path, capsys, shift):
+    sentence, other = f"{'x' * shift} {SENTENCE}".strip(), "of another kind\nin mean, line 2 of its cell:  return 0"
+    failed = CheckFailed(f"{sentence}\n{other}")
+    assert len(str(failed).splitlines()) > 4
+    error = new_output("error", ename="CheckFailed", evalue=str(failed), traceback=[])
+    said = f"{sentence}; of another kind; in mean, line 2 of its cell:  return 0"
+    assert said_of(tmp_path, error) == said
+
+    score, name = Score(4), "n" * 62  # a line as wide as those of a reason
+    for what in (name, "earned", f"{name}2"):
+        score.check(4 / 3, what)(lambda fails=what != "earned": fails and expect(False, sentence))
+    score.total()
+    report = new_output("stream", name="stdout", text=capsys.readouterr().out)
+    lost = [f"0 of 1.33333  {name}", sentence, f"0 of 1.33333  {name}2", sentence]
+    assert said_of(tmp_path, report) == "; ".join(lost)[:WHY]
+
+
+def test_lines_that_no_wrapping_made_stay_apart(tmp_path):
+    wide, slip = "w" * 70, f"  -0.5  {'s ' * 34}"
+    error = new_output("error", ename="AssertionError", evalue=f"{wide}\n{wide * 2}\n{wide}\nend", traceback=[])
+    assert said_of(tmp_path, error) == f"{wide}; {wide * 2}; {wide}; end"
+    report = new_output("stream", name="stdout", text=f"1 of 2 points\n{slip}\n{slip}\n")
+    assert said_of(tmp_path, report) == f"{slip.strip()}; {slip.strip()}"

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from course_lib._extras import needed
-from course_lib.files import replacing
 from course_lib.grading.marking import record
 from course_lib.grading.marking.alone import (
     NORMALISED,
@@ -30,10 +29,9 @@ from course_lib.grading.marking.alone import (
 from course_lib.grading.marking.apart import FORK, Apart, Unfinished, wait_for_one
 from course_lib.grading.marking.cluster import grade_elsewhere, sending_limit
 from course_lib.grading.marking.files import safe_name
-from course_lib.grading.marking.normalise import Normalised, normalise, write
+from course_lib.grading.marking.normalise import NORMALISING_S, Normalised, normalise_into
 from course_lib.grading.marking.reading import Unreadable
-from course_lib.grading.marking.released import Release
-from course_lib.grading.marking.solved import WORKER, check_marks, digest_of, source_of
+from course_lib.grading.marking.solved import grade_solution
 from course_lib.grading.marking.standing import enter, keep_reviewed, standing
 from course_lib.grading.outside.execute import ExecuteOutside
 from course_lib.grading.outside.prepared import begin_sandbox, prepare_sandbox, prepare_tests
@@ -44,7 +42,6 @@ with needed("lab"):
     from jupyter_client.provisioning import KernelProvisionerFactory
     from nbgrader.api import Gradebook, MissingEntry
 
-NORMALISING_S = 60
 EVERY_S = 1  # the clock of a bar goes on while nothing is over
 
 
@@ -118,7 +115,7 @@ class Gradings:
             gc.freeze()  # what is imported stays: to look through it again would cost the import of PyTorch a second
             with bar, workplace(self.batch.course):
                 if waiting:
-                    self._grade_solution()
+                    grade_solution(self.batch, self._grading)
                 while waiting or running:
                     while waiting and len(running) < jobs and sum(job.found is None for job in running) < cores():
                         running += self._begun(waiting.popleft())
@@ -147,23 +144,6 @@ class Gradings:
         with gradebook_of(self.batch.course) as gradebook:
             prepare_tests(ExecuteOutside(parent=self.batch.course), gradebook, self.batch.assignment)
 
-    def _grade_solution(self) -> None:
-        """Once for each state of it and of the tests."""
-        source, place = source_of(self.batch), self.batch.record.with_name(f".{self.batch.assignment}-solved")
-        if source is None or _said_in(place) == (digest := digest_of(self.batch, source)):
-            return
-        target = self.batch.root / NORMALISED / WORKER / self.batch.assignment
-        try:
-            Apart(NORMALISING_S, _normalise, source, self.batch.releases, self.batch.helpers(), target).result()
-            marks = self._grading(WORKER, {}, is_known=True).result()
-        except (Unfinished, Unreadable) as error:
-            marks = Marks({}, str(error))
-        finally:
-            shutil.rmtree(target.parent, ignore_errors=True)
-        check_marks(self.batch, source, marks)
-        with replacing(place.parent) as scratch:
-            (scratch / place.name).write_text(digest)
-
     @contextlib.contextmanager
     def _gradebook(self) -> Iterator[Gradebook]:
         """The course's gradebook. Between two of these blocks this process has no connection: others may write, too."""
@@ -190,7 +170,7 @@ class Gradings:
                 entry.marked = ""  # what it says of marks was true of a gradebook that had this student
             target = self.batch.root / NORMALISED / student / self.batch.assignment
             given = folder, self.batch.releases, self.batch.helpers(), target
-            return [Job(student, entry, stood, is_known, Apart(NORMALISING_S, _normalise, *given))]
+            return [Job(student, entry, stood, is_known, Apart(NORMALISING_S, normalise_into, *given))]
         except Exception as error:  # whatever it is, the next student is graded
             self._unreadable(student, entry, error)
             record.save(self.batch.record, self.batch.entries)
@@ -327,17 +307,3 @@ def _left(done: int, number: int, seconds: float) -> str:
     if minutes < 1.5:
         return f"  ({done} of {number})"
     return f"  ({done} of {number}, about {minutes:.0f} minutes left)"
-
-
-def _said_in(path: Path) -> str:
-    """What stands in a small file; "" where there is none."""
-    try:
-        return path.read_text()
-    except (OSError, ValueError):
-        return ""
-
-
-def _normalise(folder: Path, releases: dict[str, Release], helpers: set[str], target: Path) -> Normalised:
-    found = normalise(folder, releases, helpers)
-    write(found, target)
-    return found._replace(notebooks={}, data={})

@@ -1,6 +1,9 @@
 """Questions of an assignment, and what an executed notebook says of those that did not earn all their points."""
 
+import itertools
 import re
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 from course_lib._extras import needed
@@ -10,6 +13,8 @@ with needed("lab"):
     from nbgrader.api import Gradebook
 
 WHY = 300  # letters of a reason
+WIDTH = 80  # at which `CheckFailed` wraps its lines
+REASON = " " * 12  # before each line of a reason, in a report of `Score`
 ARROW = re.compile(r"^-+> *\d+ +(.+)$", re.MULTILINE)  # where IPython's traceback points
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
@@ -34,7 +39,7 @@ def losses(folder: Path) -> dict[str, str]:
             continue
         for cell in cells:
             texts = [_text(output) for output in cell.get("outputs", [])]
-            lines = [line.strip() for text in texts for line in text.splitlines()[1:] or [text] if _lost(line)]
+            lines = [line.strip() for text in texts for line in _report(text) if _lost(line)]
             if question := cell.metadata.get("nbgrader", {}).get("grade_id"):
                 found[question] = "; ".join(filter(None, lines))[:WHY]
     return found
@@ -43,13 +48,36 @@ def losses(folder: Path) -> dict[str, str]:
 def _text(output: nbformat.NotebookNode) -> str:
     """What an output says; of an error all in one line, and of one without words the line that raised it."""
     if output.output_type == "error" and output.evalue:
-        return "; ".join(filter(None, map(str.strip, output.evalue.splitlines())))
+        return "; ".join(filter(None, map(str.strip, _unwrapped(output.evalue.splitlines()))))
     if output.output_type == "error":
         pointed = ARROW.search(COLOUR.sub("", "\n".join(output.traceback)))
         return ": ".join([output.ename, *([pointed[1]] if pointed else [])])
     if output.get("name") == "stderr":  # as nbgrader's own Execute leaves it
         return f"text on standard error, {output.text.strip().partition(chr(10))[0]}"
     return output.get("text", "")
+
+
+def _report(text: str) -> list[str]:
+    """The lines of what a cell of tests says, without the points of the whole."""
+    found = []
+    for is_reason, lines in itertools.groupby(text.splitlines()[1:] or [text], lambda line: line.startswith(REASON)):
+        these = [line.removeprefix(REASON) for line in lines]
+        found += _unwrapped(these) if is_reason else these
+    return found
+
+
+def _unwrapped(lines: Iterable[str]) -> list[str]:
+    """Lines as they were written: two of which wrapping would make these two again are one."""
+    found, before = [], ""
+    for line in lines:
+        for between in ("", " "):  # it breaks words, too, at a hyphen or where they are long
+            if textwrap.wrap(before + between + line, WIDTH) == [before, line]:
+                found[-1] += between + line
+                break
+        else:
+            found.append(line)
+        before = line
+    return found
 
 
 def _lost(line: str) -> bool:

@@ -19,6 +19,8 @@ with needed("lab"):
     import nbformat
     from nbformat import NotebookNode
 
+NORMALISING_S = 60
+
 
 class Normalised(NamedTuple):
     """What `normalise` made of a folder."""
@@ -101,6 +103,13 @@ def write(normalised: Normalised, folder: Path) -> None:
         (folder / f"{name}.ipynb").write_text(nbformat.writes(notebook, version=4), encoding="utf-8")
     if normalised.time:
         (folder / "timestamp.txt").write_text(f"{normalised.time:%Y-%m-%d %H:%M:%S} UTC\n", encoding="utf-8")
+
+
+def normalise_into(folder: Path, releases: dict[str, Release], helpers: Iterable[str], target: Path) -> Normalised:
+    """Normalise and write, in another process: what comes back is without the notebooks and files."""
+    found = normalise(folder, releases, helpers)
+    write(found, target)
+    return found._replace(notebooks={}, data={})
 
 
 def handed_in_at(folder: Path, notes: list[str]) -> datetime | None:

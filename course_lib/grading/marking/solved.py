@@ -1,14 +1,47 @@
 """The course's own solution, graded as a student's before anybody is: what it does not earn, nobody could."""
 
 import hashlib
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-from course_lib.grading.marking.alone import GRADING, Marks, gradebook_of
+from course_lib.files import replacing
+from course_lib.grading.marking.alone import GRADING, NORMALISED, Marks, gradebook_of
+from course_lib.grading.marking.apart import Apart, Unfinished
 from course_lib.grading.marking.losses import asked_of, losses
+from course_lib.grading.marking.normalise import NORMALISING_S, normalise_into
+from course_lib.grading.marking.reading import Unreadable
 from course_lib.grading.outside.execute import ExecuteOutside
 
 ROUNDING = 1e-6  # of points that are added up
 WORKER = "course-own-solution"  # the student that it is graded as, whom no gradebook keeps
+
+
+def grade_solution(batch, grading: Callable[..., Apart]) -> None:
+    """Grade it in a `workplace`, once for each state of it and of the tests, and look whether it has all its points.
+
+    batch : a `Batch`
+    grading : of a student whose normalised work is there, as `Gradings` has it
+
+    Raises
+    ------
+    OSError : the course cannot be written to.
+    ValueError : it has not all its points.
+    """
+    source, place = source_of(batch), batch.record.with_name(f".{batch.assignment}-solved")
+    if source is None or _said_in(place) == (digest := digest_of(batch, source)):
+        return
+    target = batch.root / NORMALISED / WORKER / batch.assignment
+    try:
+        Apart(NORMALISING_S, normalise_into, source, batch.releases, batch.helpers(), target).result()
+        marks = grading(WORKER, {}, is_known=True).result()
+    except (Unfinished, Unreadable) as error:
+        marks = Marks({}, str(error))
+    finally:
+        shutil.rmtree(target.parent, ignore_errors=True)
+    check_marks(batch, source, marks)
+    with replacing(place.parent) as scratch:
+        (scratch / place.name).write_text(digest)
 
 
 def source_of(batch) -> Path | None:
@@ -59,3 +92,11 @@ def check_marks(batch, source: Path, marks: Marks) -> None:
             f"generate_assignment {batch.assignment} --force`. If the source is not meant to be a whole solution, "
             f"c.ExecuteOutside.unsolved = [{batch.assignment!r}] in nbgrader_config.py says so."
         )
+
+
+def _said_in(path: Path) -> str:
+    """What stands in a small file; "" where there is none."""
+    try:
+        return path.read_text()
+    except (OSError, ValueError):
+        return ""
