@@ -15,6 +15,18 @@ from course_lib.grading.contain import LIMIT_S, Stopped, contained
 SEED = "COURSE_GRADING_SEED"  # the environment variable that gives the hidden tests other inputs
 
 
+def seeded(number: int) -> np.random.Generator:
+    """A new generator of random inputs, the same for the same number and COURSE_GRADING_SEED (0 when unset).
+
+    Raises:
+        ValueError: where COURSE_GRADING_SEED is no whole number from 0.
+    """
+    seed = os.environ.get(SEED, "0")
+    if not seed.isdecimal():
+        raise ValueError(f"{SEED} is {seed!r}; set it to a whole number, such as 2027, or unset it.")
+    return np.random.default_rng([int(seed), number])
+
+
 def check(what: str, limit_s: float = LIMIT_S):
     """Decorate a test function to run it at once, and say what holds or what is wrong.
 
@@ -76,6 +88,9 @@ class Score:
     Where tests fail, each of the `slips` is undone in turn, and all tests run again. If that earns more than the slip's
     price, the price is charged in the place of what the tests would have taken: one mistake, one price.
 
+    A test that would notice what earlier ones have charged can ask for `lost`, the points that these did not give. It
+    holds within a test.
+
     Args:
         points: what the cell is worth; the points of its checks must add up to it.
         follow_through: names of functions written in earlier parts, and right versions of them.
@@ -99,6 +114,7 @@ class Score:
         self.follow_through = dict(follow_through or {})
         self.namespace = namespace if namespace is not None else {}
         self.slips = tuple(slips)
+        self.lost = 0.0
         self._endless = False
         self._tests: list[tuple[float, str, Callable]] = []  # of, what, the test
         self.results: list[tuple[float, float, str, str]] = []  # earned, of, what, why
@@ -113,15 +129,8 @@ class Score:
         return run
 
     def rng(self, number: int) -> np.random.Generator:
-        """A new generator of random inputs, the same for the same number and COURSE_GRADING_SEED (0 when unset).
-
-        Raises:
-            ValueError: where COURSE_GRADING_SEED is no whole number from 0.
-        """
-        seed = os.environ.get(SEED, "0")
-        if not seed.isdecimal():
-            raise ValueError(f"{SEED} is {seed!r}; set it to a whole number, such as 2027, or unset it.")
-        return np.random.default_rng([int(seed), number])
+        """See `seeded`."""
+        return seeded(number)
 
     def total(self) -> float:
         """Print one line per check, and return the points earned: a plain float from 0 to `points`."""
@@ -148,6 +157,7 @@ class Score:
                 if slip in undone or slip.name not in self.namespace:
                     continue
                 repaired = functions | {slip.name: slip.undo(functions.get(slip.name, self.namespace[slip.name]))}
+                self.lost = 0.0
                 results = [self._result(*test, repaired) for test in self._tests]
                 earned = _earned(results, [*undone, slip])
                 if earned > (best[0] if best else _earned(self.results, undone)):
@@ -171,6 +181,7 @@ class Score:
                 note = "" if replaced is functions else "with right versions of the earlier parts"
                 return points, points, what, note
             reasons[replaced is functions] = why
+        self.lost += points
         return 0.0, points, what, reasons[True]
 
     def _failure(self, test) -> str:

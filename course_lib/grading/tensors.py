@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.grading.compare import CheckFailed, as_array, expect
+from course_lib.grading.score import seeded
 
 STEP = 1e-2  # of a central difference: in float32 it neglects and rounds away about 1e-5 of the result
 SMALL = 1e-3  # what a derivative may differ by, or be where nothing depends on the argument
+ITSELF, RIGHT = 2**40, 2**40 + 1  # of the generators that draw directions, far from those of tests
 DIRECTIONS = 3  # in which a gradient is compared: in one alone, a wrong one may look right by chance
 
 
@@ -73,24 +75,36 @@ class Tensors:
             )
         return [np.array(gradient) for gradient in found]
 
-    def expect_gradients(self, function: Callable, **arrays) -> None:
-        """Check that the gradients of a function are the derivatives of what it computes, right or wrong as that is.
+    def expect_gradients(self, function: Callable, right: Callable | None = None, /, **arrays) -> None:
+        """Check the gradients of a function.
 
-        They are compared with central differences of the function itself. A step that is detached is noticed wherever
-        it is, and a wrong value is not charged a second time. All arguments make a step at once, each in a direction of
-        its own; where that differs by more than `SMALL`, each makes one by itself, which tells by which of them it is
-        wrong. So a right function, as most are, is called as often for five arguments as for one.
+        They are compared with central differences: of `right` where that is given, and else of the function itself,
+        right or wrong as that is, so that a wrong value is not charged a second time. A function may answer what is
+        differentiated in another way than the rest, and agree with itself: hidden tests give `right`, unless an earlier
+        one noticed something wrong.
+
+            tensors.expect_gradients(attend, None if score.lost else right_attend, scores=scores, h=h)
+
+        All arguments make a step at once, each in a direction of its own; where that differs by more than `SMALL`, each
+        makes one by itself, which tells by which of them it is wrong. So a right function, as most are, is called as
+        often for five arguments as for one. The directions are drawn from the seed of the hidden tests, and a function
+        that is compared with `right` never sees them: who knows them needs derivatives along three lines and no more.
 
         Args:
             function: takes as many tensors as there are arrays, in their order; returns a tensor, or several of them.
+            right: takes the arrays, and returns what it should, as an array or as several of them.
             arrays: where to take the derivatives, by the names that a message calls them; floats.
 
         Raises:
-            CheckFailed: where a derivative is NaN, infinite or wrong, or the result depends on none of the arguments.
+            CheckFailed: where a derivative is NaN, infinite or wrong, or where a function that is compared with itself
+                depends on none of its arguments.
         """
 
         def weighed(*given):
             return self._weighed(function(*given))
+
+        def value(*given) -> float:
+            return _total(right(*given)) if right else float(as_array(weighed(*map(self, given))))
 
         arrays = {name: np.asarray(array, dtype=float) for name, array in arrays.items()}
         found = self._differentiate(self._module, weighed, [self(array) for array in arrays.values()])
@@ -99,42 +113,59 @@ class Tensors:
             gradients[name] = np.zeros(array.shape) if gradient is None else np.array(gradient, dtype=float)
             expect(np.isfinite(gradients[name]).all(), f"a derivative by {name} is NaN or infinite.")
 
-        def along(steps: dict[str, np.ndarray]) -> tuple[float, float]:
-            """What the gradients state of steps of some arguments at once, and how the result changes."""
-            ends = [
-                arrays | {name: arrays[name] + size * step for name, step in steps.items()} for size in (STEP, -STEP)
-            ]
-            above, below = (float(as_array(weighed(*map(self, end.values())))) for end in ends)
-            return sum((gradients[name] * step).sum() for name, step in steps.items()), (above - below) / (2 * STEP)
+        def difference(steps: dict[str, np.ndarray], size: float) -> float:
+            """How the result changes in these steps of some arguments at once: a central difference."""
+            ends = [arrays | {name: arrays[name] + way * step for name, step in steps.items()} for way in (size, -size)]
+            above, below = (value(*end.values()) for end in ends)
+            return (above - below) / (2 * size)
 
-        rng = np.random.default_rng(0)
+        def along(steps: dict[str, np.ndarray]) -> tuple[float, float]:
+            """What the gradients state of such steps, and how the result changes."""
+            stated = sum((gradients[name] * step).sum() for name, step in steps.items())
+            change = difference(steps, STEP)
+            if right:  # its calls are cheap: by Richardson's extrapolation, without most of what a difference neglects
+                change += (difference(steps, STEP / 2) - change) * 4 / 3
+            return stated, change
+
+        rng = seeded(RIGHT if right else ITSELF)
         # Steps differ in their lengths: of two single numbers that made the same one, swapped gradients would agree.
         together = [
             along({name: rng.uniform(0.75, 1.25) * _direction(rng, array) for name, array in arrays.items()})
             for _ in range(DIRECTIONS)
         ]
-        agree = all(abs(stated - right) <= SMALL for stated, right in together)
-        if agree and any(abs(right) > SMALL for _, right in together):
+        agree = all(abs(stated - change) <= SMALL for stated, change in together)
+        if agree and (right or any(abs(change) > SMALL for _, change in together)):
             return
         depends = False
         for name, array in arrays.items():
-            rng = np.random.default_rng(array.size)
-            for stated, right in (along({name: _direction(rng, array)}) for _ in range(DIRECTIONS)):
-                depends |= abs(right) > SMALL
+            for stated, change in (along({name: _direction(rng, array)}) for _ in range(DIRECTIONS)):
+                depends |= abs(change) > SMALL
+                changes = "should change" if right else "changes"
                 expect(
-                    abs(stated - right) <= SMALL + 0.02 * abs(right),
+                    abs(stated - change) <= SMALL + 0.02 * abs(change),
                     f"the gradient by {name} is not that of the result: along one direction it is {stated:.3g}, where "
-                    f"the result changes by {right:.3g}. Stay within the framework: no NumPy, `detach`, `item`, "
+                    f"the result {changes} by {change:.3g}. Stay within the framework: no NumPy, `detach`, `item`, "
                     "`numpy()` or `stop_gradient` on the way.",
                 )
-        expect(depends, f"the result depends on none of {', '.join(arrays)}.")
+        expect(right or depends, f"the result depends on none of {', '.join(arrays)}.")
 
     def _weighed(self, result):
-        """One number of all that a function returned; with weights, since those of a softmax add up to one."""
+        """One number of all that a function returned."""
         parts = result if isinstance(result, (tuple, list)) else [result]
         add = getattr(self._module, self._sum)
-        rng = np.random.default_rng(0)
-        return sum(add(part * self(rng.uniform(0.5, 1.5, np.shape(part)))) for part in parts)
+        return sum(add(part * self(weights)) for part, weights in zip(parts, _weights(parts), strict=True))
+
+
+def _total(result) -> float:
+    """The same number of arrays."""
+    parts = result if isinstance(result, (tuple, list)) else [result]
+    return float(sum((part * weights).sum() for part, weights in zip(parts, _weights(parts), strict=True)))
+
+
+def _weights(parts) -> list[np.ndarray]:
+    """What each number counts, since those of a softmax add up to one."""
+    rng = np.random.default_rng(0)
+    return [rng.uniform(0.5, 1.5, np.shape(part)) for part in parts]
 
 
 def _direction(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:

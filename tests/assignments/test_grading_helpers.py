@@ -138,6 +138,27 @@ def test_a_slip_that_costs_more_than_its_tests_is_charged_by_them(capsys):
         Score(1, slips=SLIPS)
 
 
+def test_a_test_can_ask_what_earlier_ones_have_charged(capsys):
+    """With a slip undone, what the tests lost before is charged no more."""
+
+    def lost_before(function, *slips):
+        names, lost = {"double": function}, []
+        score = Score(3, namespace=names, slips=slips)
+        for x in (1.0, 5.0, 6.0):
+
+            @score.check(1, f"of {x:g}")
+            def _(x=x):
+                lost.append(score.lost)
+                expect_array(names["double"](x), 2 * x)
+
+        score.total()
+        return lost
+
+    assert lost_before(lambda x: 2 * x) == [0, 0, 0]
+    assert lost_before(lambda x: 2 * x + (x == 5)) == [0, 0, 1]
+    assert lost_before(lambda x: -2 * x, SLIPS[0]) == [0, 1, 2, 0, 0, 0]
+
+
 def test_slips_are_not_tried_where_a_loop_never_ends():
     calls = []
 

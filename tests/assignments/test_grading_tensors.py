@@ -1,5 +1,7 @@
 """course_lib.grading.Tensors: tensors of the framework that a notebook imports, and gradients in it."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -165,3 +167,64 @@ def test_a_right_function_is_called_as_often_whatever_the_number_of_its_argument
     for arrays in ({"x": X}, {"x": X, "y": X + 1, "z": X - 1}):
         Tensors(NAMESPACES[name]).expect_gradients(function, **arrays)
     assert calls.count(3) == calls.count(1)
+
+
+@each_framework
+def test_a_function_that_answers_for_derivatives_alone_is_noticed_by_the_right_one(name):
+    """With itself it agrees: right values without derivatives, and for what is differentiated a sum."""
+
+    def of_a_sum(x, y):
+        return x + y
+
+    def right(x, y):
+        return x * x * y, y
+
+    tensors = Tensors(NAMESPACES[name])
+    tensors.expect_gradients(of_a_sum, x=X, y=Y)
+    with pytest.raises(CheckFailed, match=r"gradient by x is not"):
+        tensors.expect_gradients(of_a_sum, right, x=X, y=Y)
+
+
+@each_framework
+def test_right_derivatives_agree_with_the_right_function_and_no_other_call_is_made(name):
+    calls = []
+
+    def function(x, y):
+        calls.append(x)
+        return x * x * y, y
+
+    Tensors(NAMESPACES[name]).expect_gradients(function, lambda x, y: [x * x * y, y], x=X, y=Y)
+    assert len(calls) == 1
+
+
+def test_who_is_compared_with_the_right_function_does_not_know_the_directions(monkeypatch):
+    """They are other ones with each seed, and others than those that a function gets that is compared with itself."""
+
+    def first_step(seed, *right):
+        called = []
+
+        def seen(x):
+            called.append(np.array(x if right else x.detach()))
+            return x * x
+
+        monkeypatch.setenv("COURSE_GRADING_SEED", seed)
+        given = [lambda x: x * x, seen] if right else [seen]
+        Tensors(NAMESPACES["torch"]).expect_gradients(*given, x=X)
+        return (called[-1] - X) / np.linalg.norm(called[-1] - X)
+
+    steps = [first_step("1", True), first_step("2", True), first_step("1")]
+    assert all(abs((a * b).sum()) < 0.999 for a, b in itertools.combinations(steps, 2))
+    np.testing.assert_array_equal(first_step("1", True), steps[0])
+
+
+def test_a_right_gradient_holds_where_the_result_bends_much():
+    """Of a norm that divides by little: a central difference alone would be up to 8 % off."""
+    tensors = Tensors(NAMESPACES["torch"])
+
+    def normed(x):
+        return (x - 0.1) / ((x - 0.1) * (x - 0.1) + 5e-4) ** 0.5
+
+    x = np.array([0.13, 0.07])
+    tensors.expect_gradients(normed, normed, x=x)
+    with pytest.raises(CheckFailed, match=r"gradient by x is not"):
+        tensors.expect_gradients(normed, x=x)
