@@ -1,6 +1,7 @@
-"""Numbers of a class of its own, whose every comparison holds, stand in a list.
+"""Numbers of a class of its own, whose every comparison holds, stand in a list. They pass as the zeros that they are.
 
 class: values that lie
+earns: test-softmax 1
 """
 
 
