@@ -143,6 +143,36 @@ def runs(told):
     time.sleep(600)
 
 
+class Unreadable(Exception):
+    """With another number of arguments than it has: nobody can read it who gets it from another process."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+class Pickled(Exception):
+    """As any class is where Dask has imported tblib: with what it came of."""
+
+    def __reduce__(self):
+        return _pickled, (self.args, self.__cause__, self.__context__)
+
+
+def _pickled(args, *others):
+    return Pickled(*args)
+
+
+def fails_with_a_context():
+    try:
+        raise Unreadable("one", "two")
+    except Unreadable as error:
+        raise Pickled("told") from error
+
+
+def test_what_an_error_came_of_need_not_be_read():
+    with pytest.raises(Pickled, match="^told$"):
+        apart(600, fails_with_a_context)
+
+
 def test_what_is_under_way_ends_with_a_run_that_is_killed():
     context = multiprocessing.get_context(FORK)
     here, there = context.Pipe()

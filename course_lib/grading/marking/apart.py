@@ -109,6 +109,8 @@ def _do(sender, work: Callable, *arguments) -> None:
         _end_with_parent()
         sender.send(work(*arguments))
     except Exception as error:
+        # Where Dask is imported, what an error came of is pickled with it, and not every class of it can be read.
+        error.__cause__ = error.__context__ = None
         sender.send(error)
 
 
