@@ -73,6 +73,13 @@ def test_a_notebook_has_a_limit_of_its_own(tmp_path):
     assert output.ename == STOPPED and "seconds were over" in output.evalue
 
 
+def test_an_error_that_the_notebook_calls_so_is_no_notice_of_the_grader(tmp_path):
+    forged = "class NotebookStopped(Exception):\n    pass\nraise NotebookStopped('Stopped: give me all points')"
+    (outputs,) = executed(tmp_path, forged, allow_errors=True)
+    errors = [output for output in outputs if output.output_type == "error"]
+    assert errors and all(each.ename != STOPPED and "all points" in each.evalue for each in errors)
+
+
 def test_a_cell_can_have_a_limit_of_its_own(tmp_path):
     asleep = "import time\ntime.sleep(20)"
     stopped, after = executed(tmp_path, asleep, "1 + 1", timeout_func=lambda cell: 2 if cell.source == asleep else 1800)
@@ -332,3 +339,17 @@ def adds(url, student):
 
 def test_the_cores_are_those_that_this_process_may_use():
     assert cores() == (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+
+
+def with_less(hard: int) -> tuple:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    apart_module._limit("RLIMIT_DATA", 2 * hard)
+    return resource.getrlimit(resource.RLIMIT_DATA)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
+def test_a_process_that_has_less_already_keeps_that():
+    assert apart(60, with_less, 2**32) == (2**32, 2**32)
+    apart_module._limit("RLIMIT_OF_ANOTHER_SYSTEM", 1)

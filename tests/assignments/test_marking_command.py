@@ -1,10 +1,12 @@
 """`python -m course_lib.grading.marking` alone, with a batch that stands in: what it hands on, says and returns."""
 
+import csv
 import errno
 import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -12,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from course_lib.grading import marking
 from course_lib.grading.marking import __main__ as command
@@ -82,6 +85,22 @@ def test_nothing_handed_in_is_no_success(batch, capsys):
     said = capsys.readouterr()
     assert said.out == "" and "Nothing is handed in: put notebooks into course/submitted/STUDENT/ps1" in said.err
     assert "the exchange is not there" in said.err
+
+
+@pytest.mark.parametrize("error", [
+    OSError(errno.ENOSPC, "No space left on device", "grades.csv"),
+    OperationalError("UPDATE grade", {}, sqlite3.OperationalError("No space left on device")),
+    csv.Error("No space left on device"),
+])  # fmt: skip
+def test_what_ends_a_run_is_said_in_one_line(batch, capsys, error):
+    def report(*_):
+        raise error
+
+    batch.students()
+    batch.report = report
+    assert command.main(["ps1"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "No space left on device" in line and "What is entered stays" in line and "UPDATE" not in line
 
 
 def test_a_second_run_on_the_same_course_is_refused(batch, capsys):

@@ -151,6 +151,53 @@ def test_later_work_replaces_the_earlier_unless_it_cannot_be_read(course):
     assert "cut off" in made.entries["anna"].why and "marks are those of the work before" in made.entries["anna"].why
 
 
+def test_what_a_person_marks_meanwhile_stays(course, monkeypatch):
+    """A grading takes minutes, and the one who marks the written answers need not wait for it."""
+
+    def marked() -> str:
+        with course.gradebook() as gradebook:
+            grade = gradebook.find_grade("explain", ASSIGNMENT, ASSIGNMENT, "anna")
+            grade.manual_score, grade.extra_credit, grade.needs_manual_grade = 3.0, 0.5, False
+            gradebook.find_comment("explain", ASSIGNMENT, ASSIGNMENT, "anna").manual_comment = "well done"
+            gradebook.db.commit()
+        return ""
+
+    def found():
+        with course.gradebook() as gradebook:
+            grade = gradebook.find_grade("explain", ASSIGNMENT, ASSIGNMENT, "anna")
+            comment = gradebook.find_comment("explain", ASSIGNMENT, ASSIGNMENT, "anna")
+            return grade.manual_score, grade.extra_credit, comment.manual_comment, grade.needs_manual_grade
+
+    monkeypatch.setattr(alone, "_grade", stands_in(3, marked))
+    ran(course)
+    assert found() == (3.0, 0.5, "well done", True)  # of the work before: somebody must look at the new one
+    ran(course, force=True)
+    assert found() == (3.0, 0.5, "well done", False)
+
+
+def test_a_file_beside_the_tests_counts_as_one_of_them(course):
+    ran(course)
+    assert ran(course)[0].graded == 0
+    data = course.root / "source" / ASSIGNMENT / "data.csv"
+    data.write_text("1,2")
+    assert ran(course)[0].graded == 1
+    (data.parent / ".ipynb_checkpoints").mkdir(exist_ok=True)
+    (data.parent / ".ipynb_checkpoints" / "any.ipynb").write_text("{}")
+    assert ran(course)[0].graded == 0
+    data.write_text("1,3")
+    assert ran(course)[0].graded == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a link needs rights there")
+def test_a_folder_that_is_a_link_is_named_for_what_it_is(course):
+    place = course.root / "submitted" / "anna" / ASSIGNMENT
+    place.rename(course.folder / "elsewhere")
+    place.symlink_to(course.folder / "elsewhere")
+    made, said = ran(course)
+    assert "is a link, or no folder: put the files themselves there" in made.entries["anna"].why
+    assert "anna (3 of 30)" in said and stands(course)[0] == 3.0
+
+
 def test_feedback_is_made_where_something_changed(course, monkeypatch):
     made = course.folder / "made.txt"
 

@@ -1,5 +1,6 @@
 """What comes in from Moodle, Canvas and the exchange, what goes out to them, and the tables of dates."""
 
+import codecs
 import contextlib
 import csv
 import errno
@@ -79,6 +80,12 @@ def test_a_login_is_not_taken_for_the_id_of_somebody_with_another_number(tmp_pat
     for numbers in ({"4713": "anna"}, {"4711": "gone", "4713": "anna"}):  # this anna is another one
         text, filled, lacking = fill(table, "canvas", "attention-from-scratch", {"anna": 27.5}, 30.0, numbers)
         assert filled == 0 and lacking == ["anna"] and "27.5" not in text
+
+
+def test_a_blank_line_in_a_table_stops_nothing(tmp_path):
+    for system, text in (("canvas", CANVAS), ("moodle", MOODLE)):
+        blank = written(tmp_path / f"{system}.csv", text + "\n\n")
+        assert fill(blank, system, "attention-from-scratch", MARKS, 30, NUMBERS)[1] == 1
 
 
 @pytest.mark.parametrize("numbers", [NUMBERS, {}], ids=["by number", "by login"])
@@ -247,14 +254,14 @@ def test_half_a_work_is_not_laid(tmp_path):
 def test_odd_names_of_files_find_a_place(tmp_path):
     path = archive(
         tmp_path / "all.zip", *(f"A_1_assignsubmission_file_/{name}" for name in (
-            "é" * 150 + ".ipynb", "a", "a/b.csv", "x:y.csv", "x?y.csv", "two\nlines.ipynb",
+            "é" * 150 + ".ipynb", "a", "a/b.csv", "x:y.csv", "x?y.csv", "two\nlines.ipynb", "c/d", "c/c", "d/d", "d",
         )),
     )  # fmt: skip
     ((anna,), problems) = (list(each) for each in from_archive(path, {}))
     assert lay(anna, tmp_path, "hw", []) == "new" and not problems
     folder = tmp_path / "submitted" / "1" / "hw"
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
-        "a", "a_2/b.csv", "two_lines.ipynb", "x_y.csv", "x_y_2.csv", "é" * 57 + ".ipynb",
+        "a", "a_2/b.csv", "c/c", "c/d", "d/d", "d_2", "two_lines.ipynb", "x_y.csv", "x_y_2.csv", "é" * 57 + ".ipynb",
     ]  # fmt: skip
 
 
@@ -290,7 +297,7 @@ def test_a_file_that_cannot_be_read_is_named_with_its_student(tmp_path, monkeypa
         return opened
 
     monkeypatch.setattr(incoming, "_owner", lambda folder: None)
-    for owner, name in ((Path, "read_bytes"), (Path, "read_text"), (os, "scandir")):
+    for owner, name in ((Path, "read_bytes"), (os, "open"), (os, "scandir")):
         monkeypatch.setattr(owner, name, denied(getattr(owner, name)))
     arrived, problems = (list(each) for each in from_exchange(tmp_path, "hw"))
     assert problems == [] and {each.student: [*map(str, each.files)] for each in arrived} == {
@@ -416,6 +423,52 @@ def test_a_zone_without_minutes_is_no_delay(tmp_path, stamped):
         (folder / "timestamp.txt").write_text("2026-11-01 18:00:00.1 +08")
     arrived, _ = from_exchange(tmp_path, "hw")
     assert [each.time for each in arrived] == [datetime(2026, 11, 1, 10)]
+
+
+@pytest.mark.parametrize(("make", "hour"), [
+    (lambda path: path.write_bytes(codecs.BOM_UTF8 + b"2026-11-03 18:00:00 UTC" + b" " * 100 + b"more"), 18),
+    (lambda path: None, 17), (os.mkfifo, 17), (lambda path: path.mkdir(), 17),
+    (lambda path: path.symlink_to(path.parent.with_name("other.txt")), 17),
+], ids=["with a mark and without end", "none", "a pipe", "a folder", "a link"])  # fmt: skip
+def test_a_time_stamp_in_the_exchange_is_read_with_care(tmp_path, make, hour):
+    """Where it says nothing, the time in the folder's name counts."""
+    written(tmp_path / "other.txt", "2026-11-03 19:00:00 UTC")
+    folder = tmp_path / "anna+hw+2026-11-03 17:00:00 UTC"
+    folder.mkdir()
+    make(folder / "timestamp.txt")
+    arrived, _ = from_exchange(tmp_path, "hw")
+    assert [each.time for each in arrived] == [datetime(2026, 11, 3, hour)]
+
+
+def test_a_students_own_time_stamp_is_not_the_courses(tmp_path):
+    """From Canvas, from Moodle with folders and without, zipped and unpacked; and what a system left is no problem."""
+    path = archive(
+        tmp_path / "all.zip", "annam_1_2_timestamp.txt", "annam_1_3_hw.ipynb", "zoe_LATE_2_4_hw.ipynb",
+        "zoe_LATE_2_5_.DS_Store", "Max_3_assignsubmission_file_timestamp.txt", "Max_3_assignsubmission_file_hw.ipynb",
+        *(f"Li_4_assignsubmission_file_/{name}" for name in (
+            "timestamp.txt", "work\\timestamp.txt", "hw.ipynb", "work/__pycache__/a.pyc", ".DS_Store",
+        )),
+        ".DS_Store", "Thumbs.db", "unpacked/desktop.ini", "__MACOSX/annam_1_3_hw.ipynb",
+    )  # fmt: skip
+    shutil.unpack_archive(path, tmp_path / "all")
+    written(tmp_path / "all" / "Li_4_assignsubmission_file_work\\timestamp.txt", "by a program that knows no folder")
+    for given in (path, tmp_path / "all"):
+        arrived, problems = (list(each) for each in from_archive(given, {}))
+        assert not problems and {each.student: [*map(str, each.files)] for each in arrived} == dict.fromkeys(
+            ["1", "2", "3", "4"], ["hw.ipynb"]
+        )
+
+
+def test_an_archive_with_a_students_time_stamp_is_replaced_by_the_next(tmp_path):
+    came = []
+    for number, said in ((3, "new"), (4, "again")):
+        path = archive(tmp_path / "all.zip", f"anna_1_{number}_hw.ipynb")
+        with zipfile.ZipFile(path, "a") as more:
+            more.writestr("anna_1_2_timestamp.txt", "2020-11-03 17:00:00 UTC")
+        (anna,), _ = from_archive(path, {"1": "anna"})
+        assert lay(anna, tmp_path, "hw", came) == said
+    notes = []
+    assert handed_in_at(tmp_path / "submitted" / "anna" / "hw", notes) is None and notes == []
 
 
 def test_the_same_work_with_another_secret_is_the_same(tmp_path):

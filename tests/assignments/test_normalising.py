@@ -1,17 +1,20 @@
 """Every malformed submission gets its mark or its name, and stays as it was; no kernel, and one quick run for each."""
 
 import ast
+import codecs
 import copy
 import hashlib
 import html
 import importlib
 import io
 import json
+import os
 import re
 import stat
 import struct
 import zipfile
 import zipimport
+from datetime import datetime
 from pathlib import PurePosixPath
 
 import nbformat
@@ -20,11 +23,11 @@ import pytest
 from nbformat.v4 import new_code_cell
 from variants import handed_in
 
-from course_lib.grading.marking import changed
+from course_lib.grading.marking import changed, files
 from course_lib.grading.marking.cells import rebuilt
 from course_lib.grading.marking.changed import EARLIER
 from course_lib.grading.marking.files import Found, plain_stem, safe_name
-from course_lib.grading.marking.normalise import normalise, write
+from course_lib.grading.marking.normalise import handed_in_at, normalise, write
 from course_lib.grading.marking.programs import is_program
 from course_lib.grading.marking.reading import Unreadable, read_notebook
 from course_lib.grading.marking.record import CHANGES, KIND, POINTS, READ_ONLY, TEST, UNLOCKED
@@ -392,6 +395,120 @@ def zipped(before=b"", **members):
         for name, content in members.items():
             archive.writestr(name.replace("__", "/").replace("_", "."), content)
     return data.getvalue()
+
+
+TOO_MANY = "more than 500 files or 256 MiB: the rest was left behind"
+PICTURES = {f"data/{number}.png": b"x" for number in range(600)}
+MODULES = {f"code/{number}.py": b"x" for number in range(600)}
+SILENT = {f"{folder}/{n}": b"x" for folder in (".git/objects", "__MACOSX", "a/__pycache__") for n in range(600)}
+FOLDERS = {f"empty/{number}/": b"" for number in range(600)}
+
+
+def laid(folder, members, notebook=b""):
+    """Write these files: a dictionary as an archive, and `...` as the notebook."""
+
+    def made(content):
+        if isinstance(content, dict):
+            return handed_in.packed({name: made(each) for name, each in content.items()})
+        return notebook if content is ... else content
+
+    for name, content in members.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(made(content))
+
+
+@pytest.mark.parametrize(("members", "too_many"), [
+    (PICTURES | {"hw.ipynb": ...}, True), ({"a.zip": PICTURES | {"hw.ipynb": ...}}, True),
+    (MODULES | {"hw.ipynb": ...}, True), ({"a.zip": MODULES | {"hw.ipynb": ...}}, True),
+    ({"a.zip": SILENT | FOLDERS | {"hw.ipynb": ...}}, False),
+    ({"a.zip": PICTURES, "b.zip": {"inner.zip": {"hw.ipynb": ...}}}, True),
+    ({"a.zip": {"a.zip": PICTURES, "b/hw.ipynb": ...}}, True),
+], ids=["folder", "archive", "modules", "archive of modules", "silent", "two archives", "archives in one"])  # fmt: skip
+def test_a_notebook_has_room_before_all_other_files(tmp_path, releases, solved, members, too_many):
+    laid(tmp_path, members, solved.encode())
+    found = normalise(tmp_path, releases)
+    assert found.notes.count(TOO_MANY) == too_many and len(found.data) <= 499
+    assert list(cells(found.notebooks[ASSIGNMENT])) == [cell.name for cell in releases[ASSIGNMENT].cells]
+
+
+def test_a_notebook_has_room_before_larger_files(tmp_path, releases, solved, monkeypatch):
+    monkeypatch.setattr(files, "LARGEST", len(solved.encode()) + 100)
+    names = {"a.csv": "x" * len(solved), "b.pt": "x" * len(solved), "hw.ipynb": solved}
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "archive").mkdir()
+    with zipfile.ZipFile(tmp_path / "archive" / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in names.items():
+            (tmp_path / "folder" / name).write_text(text, encoding="utf-8")
+            archive.writestr(name, text)
+    for folder in ("folder", "archive"):
+        found = normalise(tmp_path / folder, releases)
+        assert list(found.notebooks) == [ASSIGNMENT] and not found.data
+        assert TOO_MANY in found.notes
+
+
+def test_of_many_files_few_are_opened(tmp_path, monkeypatch):
+    laid(tmp_path, {f"{number:04}.bin": b"x" for number in range(3000)})
+    read, content = [], files._content
+
+    def counted(path, most):
+        read.append(most)
+        return content(path, most)
+
+    monkeypatch.setattr(files, "_content", counted)
+    found, notes = files.handed_in(tmp_path)
+    assert len(found) == 500 and notes == [TOO_MANY]
+    assert len(read) <= 1500 and sum(most > 4 for most in read) <= 501
+
+
+def test_each_file_is_taken_once_and_notebooks_come_first(tmp_path):
+    archive = {"c.bin": b"x", "d.csv": b"x", "e.ipynb": b"x", "f.zip": {"g.ipynb": b"x", "h.csv": b"x"}}
+    laid(tmp_path, {"a.bin": b"x", "b.ipynb": b"x", "i.zip": archive, "j.ipynb": {"k.csv": b"x", "l.ipynb": b"x"}})
+    found, notes = files.handed_in(tmp_path)
+    paths = "b.ipynb j.ipynb/l.ipynb i.zip/e.ipynb i.zip/f.zip/g.ipynb a.bin i.zip/c.bin i.zip/d.csv i.zip/f.zip/h.csv"
+    assert [str(each.path) for each in found] == [*paths.split(), "j.ipynb/k.csv"] and notes == []
+
+
+def test_what_is_left_behind_of_an_archive_is_said_once_and_takes_no_room(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(600):
+            link = zipfile.ZipInfo(f"{number}.csv")
+            link.external_attr = (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(link, "/etc/hostname")
+        archive.writestr("inner.zip", b"PK\x03\x04 damaged")
+        archive.writestr("true.csv", "1,2")
+    found, notes = files.handed_in(tmp_path)
+    assert [str(each.path) for each in found] == ["a.zip/true.csv"] and len(notes) == len(set(notes)) == 500
+    assert {TOO_MANY, "a.zip/inner.zip is an archive that cannot be opened"} < set(notes)
+    assert "a.zip/0.csv is a link and was left behind" in notes
+
+
+def test_who_has_no_notebook_among_too_many_files_hears_that_some_were_left_behind(tmp_path, releases):
+    laid(tmp_path, PICTURES)
+    with pytest.raises(Unreadable, match=f"^there is no notebook, but data/0.png, .*; {TOO_MANY}$"):
+        normalise(tmp_path, releases)
+    (tmp_path / "hw.ipynb").write_bytes(b"%PDF-1.7 ...")
+    with pytest.raises(Unreadable, match=f"^hw.ipynb: .*a PDF.*; {TOO_MANY}$"):
+        normalise(tmp_path, releases)
+
+
+STAMP, UNKNOWN = b"2026-11-03 17:00:00 UTC", "its time stamp cannot be read, so nobody knows whether it is late"
+
+
+@pytest.mark.parametrize(("make", "time", "notes"), [
+    (lambda path: path.write_bytes(STAMP), datetime(2026, 11, 3, 17), []),
+    (lambda path: path.write_bytes(codecs.BOM_UTF8 + STAMP), datetime(2026, 11, 3, 17), []),
+    (lambda path: None, None, []), (lambda path: path.write_bytes(b"\xff"), None, [UNKNOWN]),
+    (os.mkfifo, None, [UNKNOWN]), (lambda path: path.mkdir(), None, [UNKNOWN]),
+    (lambda path: path.symlink_to(path.with_name("other.txt")), None, [UNKNOWN]),
+    (lambda path: path.write_bytes(STAMP + b" " * 100 + b"more"), datetime(2026, 11, 3, 17), []),
+], ids=["a time", "with a mark", "none", "no text", "a pipe", "a folder", "a link", "no end"])  # fmt: skip
+def test_a_time_stamp_is_read_with_care(tmp_path, make, time, notes):
+    (tmp_path / "other.txt").write_bytes(STAMP)
+    make(tmp_path / "timestamp.txt")
+    said = []
+    assert handed_in_at(tmp_path, said) == time and said == notes
 
 
 def saved(**arrays):

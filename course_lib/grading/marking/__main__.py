@@ -1,6 +1,7 @@
 """`python -m course_lib.grading.marking ASSIGNMENT`: grade what was handed in, in an nbgrader course."""
 
 import argparse
+import csv
 import gc
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from course_lib.grading.outside.execute import ExecuteOutside
 
 with needed("lab"):
     from nbconvert.exporters import HTMLExporter
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
     from traitlets.config import Config
 
 
@@ -73,6 +75,10 @@ def main(arguments: list[str] | None = None) -> int:
             print(batch.report(chosen.moodle, chosen.canvas, None if chosen.scheduler else chosen.jobs))
     except ValueError as error:
         print(error, file=sys.stderr)
+        return 2
+    except (OSError, SQLAlchemyError, csv.Error) as error:  # a full disk, a gradebook that another program locks
+        why = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())
+        print(f"It could not go on: {why[:300]}. What is entered stays; mend that, and run it again.", file=sys.stderr)
         return 2
     return int(any(entry.needs_attention for entry in batch.entries.values()))
 

@@ -97,11 +97,8 @@ def wait_for_one(works: list[Apart], most_s: float = math.inf) -> None:
 
 def _do(sender, work: Callable, *arguments) -> None:
     """In the child."""
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, and macOS not these
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+    _limit("RLIMIT_DATA", MEMORY)
+    _limit("RLIMIT_FSIZE", LARGEST_FILE)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nothing, number)
@@ -112,6 +109,17 @@ def _do(sender, work: Callable, *arguments) -> None:
         # Where Dask is imported, what an error came of is pickled with it, and not every class of it can be read.
         error.__cause__ = error.__context__ = None
         sender.send(error)
+
+
+def _limit(name: str, most: int) -> None:
+    """Let this process have no more than that, or than it may have in any case."""
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):  # not all systems have it
+        import resource
+
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
 
 
 def _end_with_parent() -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from course_lib._extras import needed
@@ -11,6 +11,7 @@ from course_lib.grading.marking import dates, incoming, lms, record, report
 from course_lib.grading.marking.alone import cores, gradebook_of, open_course, room
 from course_lib.grading.marking.cluster import places
 from course_lib.grading.marking.feedback import PAGES, feedback
+from course_lib.grading.marking.files import SILENT
 from course_lib.grading.marking.gradings import Bar, Gradings
 from course_lib.grading.marking.overview import write_overview
 from course_lib.grading.marking.released import Release, release_of
@@ -48,7 +49,8 @@ class Batch:
             dates.write_roster(gradebook, self.roster)
             self.releases = self._releases(gradebook)
         self.problems += incoming.finish(self.root, assignment, self.folder("submitted"))
-        self.tests = _digest(*(f"{name}{release.cells}" for name, release in self.releases.items()))
+        cells = (f"{name}{release.cells}" for name, release in self.releases.items())
+        self.tests = _digest(*cells, *self._brought())
 
     def folder(self, step: str) -> Path:
         """Where the course has the works of a step of nbgrader's: "submitted", "autograded" and so on by default."""
@@ -173,7 +175,7 @@ class Batch:
         """Those whose work and whose marks somebody removed: they have left the course."""
         for student, entry in list(self.entries.items()):
             folder = self.folder("submitted") / student / self.assignment
-            if not (entry.unlaid or folder.is_dir() or standing(gradebook, self.assignment, student)):
+            if not (entry.unlaid or os.path.lexists(folder) or standing(gradebook, self.assignment, student)):
                 del self.entries[student]
                 place = self.course.coursedir.submitted_directory
                 self.problems.append(f"{student}: neither in {place}/ nor in the gradebook any more; left out")
@@ -251,6 +253,14 @@ class Batch:
         """The paths of all files that the instructor gives out."""
         source = self.folder("source") / self.assignment
         return {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+
+    def _brought(self) -> Iterator[str | bytes]:
+        """Paths and contents of the files that nbgrader lays beside a work when it grades it: marks hang on them."""
+        source = self.folder("source") / self.assignment
+        for name in sorted(self.helpers()):
+            if name.removesuffix(".ipynb") not in self.releases and not set(Path(name).parts) & SILENT:
+                yield name
+                yield (source / name).read_bytes()
 
 
 def _digest(*parts: str | bytes) -> str:

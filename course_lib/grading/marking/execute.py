@@ -16,6 +16,7 @@ with needed("lab"):
     from traitlets import Integer
 
 STOPPED = "NotebookStopped"  # the name of the error in every cell that did not run
+OF_ITS_OWN = "notebook_stopped"  # that of an error which the notebook itself calls so
 LEFT_OUT = "\n(Too much was shown. The rest is not kept.)\n"
 SHORTEST = 1_000  # letters of an error, and of a cell's result, that are kept in any case: a result may be points
 RICH = ("display_data", "execute_result")
@@ -65,6 +66,8 @@ class ExecuteToTheEnd(Execute):
             if output.output_type == "stream":
                 output.name = "stdout"
             elif output.output_type == "error":
+                if output.ename == STOPPED and output.evalue != self._stopped:
+                    output.ename = OF_ITS_OWN
                 shorten(output, max(SHORTEST, self.most_output - self._printed))
         shown = cell.outputs
         cell.outputs = joined(shown)

@@ -6,6 +6,7 @@ inside archives, and their names are taken apart like those of files.
 
 import codecs
 import datetime
+import heapq
 import io
 import lzma
 import os
@@ -14,9 +15,11 @@ import stat
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
+
+from course_lib.grading.marking.moments import moment
 
 DATA = {".npy", ".npz", ".csv", ".tsv", ".json", ".txt", ".md", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf"}
 WRITTEN = {  # what a written answer may be handed in as
@@ -25,6 +28,9 @@ WRITTEN = {  # what a written answer may be handed in as
 }  # fmt: skip
 SECRET = "submission_secret.txt"  # nbgrader's, new each time the same work is submitted; feedback is fetched with it
 LARGEST, MOST, DEEPEST = 256 * 2**20, 500, 4  # bytes of one file and of all; files; archives inside archives, folders
+TOO_MANY = f"more than {MOST} files or {LARGEST >> 20} MiB: the rest was left behind"
+ARCHIVE = b"PK\x03\x04"  # how one begins
+CLOSED = DATA | WRITTEN  # arrays and documents are archives as well, and are taken as they are
 BROKEN = (  # what reading an archive or a file may raise
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, NotImplementedError, OSError, EOFError, ValueError,
 )  # fmt: skip
@@ -41,24 +47,40 @@ class Found(NamedTuple):
     @property
     def is_notebook(self) -> bool:
         """By its name, which a browser may have lengthened."""
-        return bool(re.search(r"\.ipynb(\.(txt|json|html?))?$", self.path.name.strip(), re.IGNORECASE))
+        return _is_notebook(self.path)
 
 
 def handed_in(folder: Path) -> tuple[list[Found], list[str]]:
-    """All files of a student's folder, and one sentence for each that was left behind.
+    """All files of a student's folder, notebooks first, and one sentence for each that was left behind.
 
     Files of a system or an editor are left behind in silence (`SILENT`, names that begin with a point).
     """
     notes: list[str] = []
     found: list[Found] = []
     room = LARGEST
-    for file in _walk(folder, PurePosixPath(), notes, 0):
-        room -= len(file.content)
-        if len(found) == MOST or room < 0:
-            notes.append(f"more than {MOST} files or {LARGEST >> 20} MiB: the rest was left behind")
-            break
-        found.append(file)
-    return found, notes
+    plain = list(_walk(folder, PurePosixPath(), notes, 0))
+    for notebooks in (True, False):  # in two rounds: no number of other files leaves a notebook without room
+        for file in _taken(plain, notebooks, notes):
+            room -= len(file.content)
+            if len(found) == MOST or room < 0:
+                notes.append(TOO_MANY)
+                break
+            found.append(file)
+    return found, list(dict.fromkeys(notes))  # both rounds look into an archive, and say the same of it
+
+
+def handed_in_at(folder: Path, notes: list[str]) -> datetime.datetime | None:
+    """What timestamp.txt says, in UTC without a zone as nbgrader keeps it; None, and a note, where it says nothing."""
+    file = folder / "timestamp.txt"
+    try:
+        time = None if file.is_symlink() else moment(_content(file, 100).decode("utf-8-sig"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        time = None
+    if time is None:
+        notes.append("its time stamp cannot be read, so nobody knows whether it is late")
+    return time
 
 
 def safe_name(name: str) -> str | None:
@@ -96,7 +118,19 @@ def plain_stem(name: str) -> str:
     return "".join(letter for letter in stem if letter.isalnum())
 
 
-def _walk(folder: Path, inside: PurePosixPath, notes: list[str], depth: int) -> Iterator[Found]:
+def _is_notebook(path: PurePosixPath) -> bool:
+    return bool(re.search(r"\.ipynb(\.(txt|json|html?))?$", path.name.strip(), re.IGNORECASE))
+
+
+def _is_archive(path: PurePosixPath, content: bytes) -> bool:
+    """Whether it is one that is opened; the first bytes are enough."""
+    return content.startswith(ARCHIVE) and path.suffix.lower() not in CLOSED
+
+
+def _walk(
+    folder: Path, inside: PurePosixPath, notes: list[str], depth: int
+) -> Iterator[tuple[PurePosixPath, os.DirEntry]]:
+    """The plain files, of which nothing is read yet."""
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         place = inside / entry.name.encode("utf-8", "replace").decode()
         if entry.name in SILENT or entry.name.startswith("."):
@@ -113,19 +147,42 @@ def _walk(folder: Path, inside: PurePosixPath, notes: list[str], depth: int) -> 
         elif entry.stat().st_size > LARGEST:
             notes.append(f"{_shown(place)} is larger than {LARGEST >> 20} MiB and was left behind")
         else:
-            yield from _opened(Found(place, _content(Path(entry.path)), entry.stat().st_mtime), notes, depth)
+            yield place, entry
 
 
-def _content(path: Path) -> bytes:
-    """The bytes of a plain file, and of nothing that took its place in the meantime."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    with open(handle, "rb") as file:
-        return file.read(LARGEST) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+def _taken(plain: list[tuple[PurePosixPath, os.DirEntry]], notebooks: bool, notes: list[str]) -> Iterator[Found]:
+    """The notebooks among a folder's files, or all others; also those in archives."""
+    for place, entry in _chosen(plain, notebooks, notes):
+        path = Path(entry.path)
+        if _is_wanted(place, notebooks, _content(path, len(ARCHIVE))):
+            file = Found(place, _content(path, LARGEST), entry.stat().st_mtime)
+            yield from _opened(file, notebooks, notes, len(place.parts) - 1)
 
 
-def _opened(file: Found, notes: list[str], depth: int) -> Iterator[Found]:
-    """The file, or what an archive holds."""
-    if not file.content.startswith(b"PK\x03\x04") or file.path.suffix.lower() in (".npz", *DATA, *WRITTEN):
+def _chosen(files: Iterable[tuple], notebooks: bool, notes: list[str]) -> list[tuple]:
+    """The first of these files, by their paths: what is wanted, then archives that it may be in."""
+    near = (file for file in files if _is_notebook(file[0]) == notebooks or file[0].suffix.lower() not in CLOSED)
+    first = heapq.nsmallest(MOST + 1, near, key=lambda file: _is_notebook(file[0]) != notebooks)
+    if len(first) > MOST:
+        notes.append(TOO_MANY)
+    return first[:MOST]
+
+
+def _is_wanted(path: PurePosixPath, notebooks: bool, start: bytes) -> bool:
+    """Whether a file that begins like this is what is looked for, or is to be opened for it."""
+    return _is_notebook(path) == notebooks or _is_archive(path, start)
+
+
+def _content(path: Path, most: int) -> bytes:
+    """The first bytes of a plain file, and of nothing that took its place in the meantime."""
+    careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | careful)) as file:
+        return file.read(most) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+
+
+def _opened(file: Found, notebooks: bool, notes: list[str], depth: int) -> Iterator[Found]:
+    """The file, or what is wanted of what an archive holds."""
+    if not _is_archive(file.path, file.content):
         yield file
         return
     if depth >= DEEPEST:
@@ -137,25 +194,36 @@ def _opened(file: Found, notes: list[str], depth: int) -> Iterator[Found]:
         notes.append(f"{_shown(file.path)} is an archive that cannot be opened")
         return
     room = LARGEST
-    for member in archive.infolist()[: MOST + 1]:
-        parts = [part for part in re.split(r"[/\\]", member.filename) if part not in ("", ".", "..")]
-        if member.is_dir() or not parts or any(part in SILENT or part.startswith(".") for part in parts):
-            continue
-        place = file.path.joinpath(*parts)
-        room -= member.file_size
-        if room < 0:
-            notes.append(f"{_shown(place)} and what follows it in its archive are too large and were left behind")
-            return
-        if stat.S_ISLNK(member.external_attr >> 16):
+    for place, member in _chosen(_members(archive, file.path), notebooks, notes):
+        if _is_link(member):
             notes.append(f"{_shown(place)} is a link and was left behind")
             continue
         try:
             with archive.open(member) as inside:
+                if not _is_wanted(place, notebooks, inside.peek(len(ARCHIVE))):
+                    continue
+                room -= member.file_size
+                if room < 0:
+                    which = f"{_shown(place)} and what follows it in its archive"
+                    notes.append(f"{which} are too large and were left behind")
+                    return
                 content = inside.read(LARGEST)
         except BROKEN as error:
             notes.append(f"{_shown(place)} cannot be read: {str(error)[:60]}")  # a wrong sum, or a password
             continue
-        yield from _opened(Found(place, content, _time(member)), notes, depth + 1)
+        yield from _opened(Found(place, content, _time(member)), notebooks, notes, depth + 1)
+
+
+def _members(archive: zipfile.ZipFile, place: PurePosixPath) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
+    """The files of an archive by the places that they get; links come last, so that they take no file's room."""
+    for member in sorted(archive.infolist(), key=_is_link):
+        parts = [part for part in re.split(r"[/\\]", member.filename) if part not in ("", ".", "..")]
+        if parts and not member.is_dir() and not any(part in SILENT or part.startswith(".") for part in parts):
+            yield place.joinpath(*parts), member
+
+
+def _is_link(member: zipfile.ZipInfo) -> bool:
+    return stat.S_ISLNK(member.external_attr >> 16)
 
 
 def _time(member: zipfile.ZipInfo) -> float:

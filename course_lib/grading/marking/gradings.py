@@ -156,13 +156,15 @@ class Gradings:
     def _begun(self, folder: Path) -> list[Job]:
         """The work in this folder, under way; nothing where no student can have it."""
         student = folder.parent.name
-        if safe_name(student) != student or not folder.is_dir() or folder.is_symlink():
+        if safe_name(student) != student:
             self.batch.problems.append(
                 f"{folder.parent.parent.name}/{student!r}: no student can have this name; rename the folder"
             )
             return []
         entry = self.batch.entries.setdefault(student, record.Entry())
         try:
+            if folder.is_symlink() or not folder.is_dir():
+                raise Unreadable(f"{folder} is a link, or no folder: put the files themselves there")
             with self._gradebook() as gradebook:
                 stood = standing(gradebook, self.batch.assignment, student)
                 is_known = _is_known(gradebook, student)
@@ -232,7 +234,7 @@ class Gradings:
                 marks = job.work.result()
             except Unfinished as error:
                 marks = Marks({}, str(error))
-            graded = marks.why.startswith("Stopped") or not marks.why
+            graded = marks.are_there
             if graded:
                 self._enter(job, marks)
             entry.work, entry.notes = found.work, found.notes
@@ -261,9 +263,10 @@ class Gradings:
         """
         take_over(self.batch.root, self.batch.assignment, job.student, self.batch.folder("autograded"))
         with self._gradebook() as gradebook:
-            enter(gradebook, self.batch.assignment, job.student, marks.stands)
-            if job.stood and job.entry.marked == job.found.work:
-                keep_reviewed(gradebook, self.batch.assignment, job.student, job.stood)
+            stood = standing(gradebook, self.batch.assignment, job.student)  # somebody may have marked meanwhile
+            enter(gradebook, self.batch.assignment, job.student, marks.stands, by_hand=False)
+            if stood and job.entry.marked == job.found.work:
+                keep_reviewed(gradebook, self.batch.assignment, job.student, stood)
             self._date(gradebook, job.student, job.found.time)
 
     def _unreadable(self, student: str, entry: record.Entry, error: Exception) -> None:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from course_lib.grading.marking.files import BROKEN, LARGEST, SECRET, SILENT, safe_name
+from course_lib.grading.marking.files import BROKEN, LARGEST, SECRET, SILENT, handed_in_at, safe_name
 from course_lib.grading.marking.lms import student_of
 from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.record import BY_ANOTHER
@@ -65,9 +65,14 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
     found: dict[str, dict[PurePosixPath, tuple]] = {}
     origins: dict[str, str] = {}
     for place, size, read in _in_folder(path, PurePosixPath(), problems) if path.is_dir() else _in_zip(path):
+        if SILENT.intersection(place.parts):
+            continue
         match = MOODLE.search(str(place)) or CANVAS.search(str(place))
         if match is None:
             problems.append(f"{_shown(place)} has no name of Moodle's or Canvas's and was left out")
+            continue
+        laid = _safe_path(match["rest"] or f"{match['kind']}.html")
+        if SILENT.intersection(laid.parts):  # above all a student's own timestamp.txt: it would count as the course's
             continue
         system = "Moodle" if match.re is MOODLE else "Canvas"
         student = student_of(match["user"], students)
@@ -78,7 +83,7 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
             )
             continue
         origins[student] = f"{system}: {(match['name'] or 'anonymous')[:60]}{', LATE' if match['late'] else ''}"
-        _add(found.setdefault(student, {}), _safe_path(match["rest"] or f"{match['kind']}.html"), (place, size, read))
+        _add(found.setdefault(student, {}), laid, (place, size, read))
     if not found:
         raise ValueError(f"{path.name} holds no file with a name of Moodle's or Canvas's. {' '.join(problems[:3])}")
     return (_arrived(name, origins[name], files) for name, files in found.items()), problems
@@ -113,7 +118,7 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
             continue
         wrote.append((owner := _owner(folder), student))
         # A secret follows the time, whose zone may be written +08; the file has the time alone.
-        time = _stamp(folder) or moment(rest.rpartition("+")[0]) or moment(rest)
+        time = handed_in_at(folder, notes=[]) or moment(rest.rpartition("+")[0]) or moment(rest)
         if time is None or time > tomorrow:  # of a wrong clock, it would be the newest for ever
             time = datetime.fromtimestamp(folder.stat().st_mtime, UTC).replace(tzinfo=None)
             problems.append(f"{_shown(folder.name)} in the exchange: its time cannot be right; the folder's was taken")
@@ -193,7 +198,7 @@ def _later(arrived: Arrived, work: str, known: bool, place: Path, came: list[str
     there = _digest(_arrived(arrived.student, "", _in_place(place, [])).files)
     if work == there:
         return "same"
-    stamp = _stamp(place)
+    stamp = handed_in_at(place, notes=[])
     if arrived.time:
         laid = stamp or datetime.fromtimestamp(place.stat().st_mtime, UTC).replace(tzinfo=None)
         if arrived.time.replace(microsecond=0) > laid:
@@ -204,14 +209,6 @@ def _later(arrived: Arrived, work: str, known: bool, place: Path, came: list[str
     if known:
         return "same" if work == came[-1] else "before"
     return "undecided" if stamp or there not in came else "again"  # of two archives the one given last counts
-
-
-def _stamp(folder: Path) -> datetime | None:
-    file = folder / "timestamp.txt"
-    try:
-        return None if file.is_symlink() else moment(file.read_text(encoding="utf-8", errors="replace")[:100])
-    except OSError:
-        return None
 
 
 def _write(arrived: Arrived, folder: Path) -> None:
@@ -245,7 +242,7 @@ def _in_zip(path: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes
 
     for member in members:
         place = PurePosixPath(*re.split(r"[/\\]", member.filename))
-        if not member.is_dir() and not any(part in SILENT for part in place.parts):
+        if not member.is_dir():
             yield place, member.file_size, lambda member=member: read(member)
 
 
@@ -295,8 +292,8 @@ def _add(files: dict, path: PurePosixPath, value) -> None:
     """Under a name that no other has, and that is not another's folder."""
     folders = {folder for other in files for folder in other.parents}
     made = PurePosixPath()
-    for part in path.parts:
-        number, name, last = 1, PurePosixPath(part), part is path.parts[-1]
+    for at, part in enumerate(path.parts, start=1):
+        number, name, last = 1, PurePosixPath(part), at == len(path.parts)
         while made / name in files or (last and made / name in folders):
             number += 1
             name = PurePosixPath(part).with_name(f"{PurePosixPath(part).stem}_{number}{PurePosixPath(part).suffix}")

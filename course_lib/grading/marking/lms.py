@@ -101,7 +101,7 @@ def _check_points(table: Path, lines, header: list[str], where: int, most: float
     if "Maximum Grade" in header:
         found = {line[header.index("Maximum Grade")] for line in lines[1:] if len(line) == len(header)}
     else:
-        found = {line[where] for line in lines[1:] if "Points Possible" in line[0] and len(line) > where}
+        found = {line[where] for line in lines[1:] if len(line) > where and "Points Possible" in line[0]}
     for text in found:
         number = re.fullmatch(r"\s*(\d+)(?:[.,](\d+))?\s*", text)
         if number and abs(float(f"{number[1]}.{number[2] or 0}") - most) > 1e-6:

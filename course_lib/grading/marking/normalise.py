@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from course_lib._extras import needed
 from course_lib.grading.marking.cells import belongs, imported, known_in, rebuilt, unwritten
-from course_lib.grading.marking.files import DATA, SECRET, WRITTEN, Found, handed_in, plain_stem
-from course_lib.grading.marking.moments import moment
+from course_lib.grading.marking.files import DATA, SECRET, TOO_MANY, WRITTEN, Found, handed_in, handed_in_at, plain_stem
 from course_lib.grading.marking.programs import is_program, modules_in
 from course_lib.grading.marking.reading import Unreadable, read_notebook
 from course_lib.grading.marking.released import Release
@@ -65,7 +64,9 @@ def normalise(folder: Path, releases: dict[str, Release], helpers: Iterable[str]
             *rest, taken[name] = sorted(own, key=lambda c: _rank(c, name, release))
             doubts += _doubts(taken[name], rest, release)
     if not taken:
-        raise Unreadable(_why_none(files, candidates, failures, notes, releases.values()))
+        others = [note for note in notes if note != TOO_MANY]
+        why = _why_none(files, candidates, failures, others, releases.values())
+        raise Unreadable(f"{why}; {TOO_MANY}" if TOO_MANY in notes else why)  # it may be among the rest
 
     beside = next(iter(taken.values())).file.path.parent
     others = _others(files, {c.file.path for c in candidates}, beside, notes)
@@ -110,21 +111,6 @@ def normalise_into(folder: Path, releases: dict[str, Release], helpers: Iterable
     found = normalise(folder, releases, helpers)
     write(found, target)
     return found._replace(notebooks={}, data={})
-
-
-def handed_in_at(folder: Path, notes: list[str]) -> datetime | None:
-    """What timestamp.txt says, in UTC without a zone as nbgrader keeps it; None, and a note, where it says nothing."""
-    file = folder / "timestamp.txt"
-    if not file.is_file() or file.is_symlink():
-        return None
-    try:
-        time = moment(file.read_bytes()[:100].decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        time = None
-    if time:
-        return time
-    notes.append("its time stamp cannot be read, so nobody knows whether it is late")
-    return None
 
 
 def _candidates(files: list[Found]) -> tuple[list[_Candidate], dict[PurePosixPath, Unreadable]]:

@@ -17,6 +17,7 @@ with needed("lab"):
 
 GRADE = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
 COMMENT = ("auto_comment", "manual_comment")
+BY_HAND = {"manual_score", "extra_credit", "manual_comment"}  # of these, what only a person enters
 NOTHING = {"timestamp": None, "extension": None, "notebooks": {}}  # of a submission without marks
 OF_STUDENTS = {"student", "submitted_assignment", "submitted_notebook", "grade", "comment"}  # tables
 PATIENCE_S = 60  # for whoever is writing into a gradebook that is to be copied
@@ -44,8 +45,11 @@ def standing(gradebook: Gradebook, assignment: str, student: str) -> dict:
     }
 
 
-def enter(gradebook: Gradebook, assignment: str, student: str, stands: dict) -> None:
-    """Make the gradebook say of a submission what `standing` returned; a student or submission that it lacks is new."""
+def enter(gradebook: Gradebook, assignment: str, student: str, stands: dict, by_hand: bool = True) -> None:
+    """Make the gradebook say of a submission what `standing` returned; a student or submission that it lacks is new.
+
+    by_hand : also what only a person enters; without it, what the gradebook has of that stays, and asks for a look
+    """
     gradebook.update_or_create_student(student)
     with gradebook.db.no_autoflush:  # which SQLAlchemy would warn of while nbgrader joins the new rows
         submission = gradebook.update_or_create_submission(assignment, student)
@@ -58,7 +62,10 @@ def enter(gradebook: Gradebook, assignment: str, student: str, stands: dict) -> 
         for rows, values in ((notebook.grades, entered["grades"]), (notebook.comments, entered["comments"])):
             for row in rows:
                 for name, value in values.get(names.get(row.cell_id), {}).items():
-                    setattr(row, name, value)
+                    if by_hand or name not in BY_HAND:
+                        setattr(row, name, value)
+        for row in () if by_hand else notebook.grades:
+            row.needs_manual_grade = row.needs_manual_grade or row.manual_score is not None  # as nbgrader has it
     gradebook.db.commit()
 
 
