@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import errno
 import io
 import multiprocessing
 import os
@@ -12,17 +13,18 @@ import sys
 import threading
 import time
 from datetime import datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 
-from course_lib.grading.marking import alone, apart, feedback, gradings, overview, standing
+from course_lib.grading.marking import alone, apart, feedback, gradings, incoming, overview, standing
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED
+from course_lib.grading.marking.incoming import Arrived
 from course_lib.grading.outside.prepared import hidden_tests
 from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
 
@@ -173,6 +175,34 @@ def test_what_a_person_marks_meanwhile_stays(course, monkeypatch):
     assert found() == (3.0, 0.5, "well done", True)  # of the work before: somebody must look at the new one
     ran(course, force=True)
     assert found() == (3.0, 0.5, "well done", False)
+
+
+def test_the_folders_of_a_course_may_be_on_several_file_systems(course, monkeypatch):
+    own = {"submitted", "autograded", ".grading", "replaced", "undecided"}
+
+    def disk(path) -> str:
+        (name, *_) = Path(path).relative_to(course.root).parts
+        return name if name in own else "the course's"
+
+    def within_one(move):
+        def moved(source, target, **how):
+            if disk(source) != disk(target):
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            return move(source, target, **how)
+
+        return moved
+
+    for name in ("rename", "replace"):
+        monkeypatch.setattr(os, name, within_one(getattr(os, name)))
+    monkeypatch.setattr(alone, "_grade", stands_in(4))
+    assert not ran(course)[0].entries["anna"].trouble and stands(course) == (4.0, SECOND, 4)
+    later = {PurePosixPath(f"{ASSIGNMENT}.ipynb"): b"later"}
+    assert incoming.lay(Arrived("anna", "x", later, SECOND + timedelta(1)), course.root, ASSIGNMENT, []) == "again"
+    assert incoming.lay(Arrived("anna", "x", {PurePosixPath("a"): b""}), course.root, ASSIGNMENT, []) == "undecided"
+    assert (course.root / "submitted" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").read_bytes() == b"later"
+    assert [path.name for path in (course.root / "replaced" / "anna" / ASSIGNMENT / "1").glob("*.ipynb")]
+    assert (course.root / "undecided" / "anna" / ASSIGNMENT / "1" / "a").is_file()
+    assert [path.name for path in (course.root / "submitted" / "anna").iterdir()] == [ASSIGNMENT]
 
 
 def test_a_file_beside_the_tests_counts_as_one_of_them(course):

@@ -18,7 +18,7 @@ from course_lib.evaluation.decision_baselines import ReturnTable
 from course_lib.models.gpt import GPTConfig
 from course_lib.models.seq2seq import Seq2SeqConfig
 from course_lib.models.transformer import TransformerConfig
-from course_lib.torch import GPT, Seq2Seq, get_state
+from course_lib.torch import GPT, Seq2Seq, get_state, set_state
 from notebooks.experiments import _spoken as spoken
 from notebooks.experiments import (
     ablations,
@@ -376,7 +376,20 @@ def test_the_speech_reader_that_is_kept_makes_the_errors_that_are_recorded():
     assert np.mean(np.array(edits) == expected) > 0.95
 
 
-@pytest.mark.parametrize(("module", "folder"), [(gpt, "gpt"), (in_context, "two-layers")])
+@pytest.mark.parametrize("name", gpt.KEPT)
+def test_the_kept_weights_of_a_gpt_are_those_of_the_run(name):
+    settings, weights = read_checkpoint(gpt.EXPERIMENT.record.folder / name.replace(" ", "-"))
+    model = GPT(GPTConfig(**settings, **gpt.QUIET))
+    set_state(model, {key: value.astype(np.float32) for key, value in weights.items()})
+    shortest = np.argsort([len(ids) for ids in gpt.prepared("test").ids])[:2]
+    ids = [gpt.prepared("test").ids[i] for i in shortest]
+    recorded = np.array(gpt.EXPERIMENT.record.read()[name]["test_nats"])
+    np.testing.assert_allclose(gpt.nats_of(model, ids, gpt.tokenizer().end_id), recorded[shortest], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("module", "folder"), [(gpt, "gpt-6000-1"), (gpt, "gpt-24000-1"), (in_context, "two-layers")]
+)
 def test_the_weights_of_a_gpt_are_kept_small(module, folder):
     path = module.EXPERIMENT.record.folder / folder
     settings, weights = read_checkpoint(path)

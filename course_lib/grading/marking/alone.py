@@ -137,12 +137,14 @@ def take_over(root: Path, assignment: str, student: str, autograded: str | Path 
     new, place = root / GRADING / student / assignment, root / autograded / student / assignment
     if not any(new.glob("*.ipynb")):
         raise FileNotFoundError("nbgrader left no notebook")
-    old = place.with_name(f".{assignment}.before")
-    shutil.rmtree(old, ignore_errors=True)
+    fresh, old = (place.with_name(f".{assignment}.{which}") for which in ("after", "before"))
+    for left in (fresh, old):
+        shutil.rmtree(left, ignore_errors=True)
     place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(new, fresh)  # which copies where the two folders are on two file systems
     if place.exists():
         os.replace(place, old)
-    os.replace(new, place)
+    os.replace(fresh, place)
     shutil.rmtree(old, ignore_errors=True)
 
 

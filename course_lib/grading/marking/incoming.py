@@ -166,8 +166,8 @@ def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitte
             _write(arrived, scratch)
             os.replace(scratch, whole)
             if said == "again":
-                os.replace(place, _next(root / "replaced" / arrived.student / assignment))
-            os.replace(whole, target)
+                shutil.move(place, _next(root / "replaced" / arrived.student / assignment))
+            shutil.move(whole, target)  # which copies where a course has its folders on several file systems
         finally:  # not where the process is killed: `finish`
             shutil.rmtree(scratch, ignore_errors=True)
     if not known:
