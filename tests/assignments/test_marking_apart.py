@@ -341,15 +341,15 @@ def test_the_cores_are_those_that_this_process_may_use():
     assert cores() == (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
 
 
-def with_less(hard: int) -> tuple:
+def with_less() -> tuple:
     import resource
 
-    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-    apart_module._limit("RLIMIT_DATA", 2 * hard)
-    return resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (2**32, 2**32))  # less than a work's, which cannot be set any more
+    apart_module._limit()
+    return resource.getrlimit(resource.RLIMIT_DATA)[1], resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="these limits are Linux's")
-def test_a_process_that_has_less_already_keeps_that():
-    assert apart(60, with_less, 2**32) == (2**32, 2**32)
-    apart_module._limit("RLIMIT_OF_ANOTHER_SYSTEM", 1)
+def test_a_process_that_has_less_memory_already_has_the_other_limit_all_the_same():
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(with_less) == (2**32, apart_module.LARGEST_FILE)

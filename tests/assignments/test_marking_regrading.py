@@ -730,6 +730,16 @@ def test_an_override_of_a_test_that_was_corrected_waits_for_a_person(course, mon
         assert gradebook.find_grade("test-softmax", ASSIGNMENT, ASSIGNMENT, "anna").needs_manual_grade == waits
 
 
+def test_an_extension_in_the_gradebook_stays(course):
+    ran(course)
+    with course.gradebook() as gradebook:
+        gradebook.find_submission(ASSIGNMENT, "anna").extension = timedelta(hours=3)
+        gradebook.db.commit()
+    Batch(course.root, ASSIGNMENT, say=lambda line: None).grade(force=True)
+    with course.gradebook() as gradebook:
+        assert gradebook.find_submission(ASSIGNMENT, "anna").extension == timedelta(hours=3)
+
+
 def test_whoever_is_not_in_the_roster_is_named(course):
     (course.root / "roster.csv").write_text("student_id\nzoe\n")
     assert "Not in roster.csv: anna" in ran(course)[1]

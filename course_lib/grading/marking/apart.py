@@ -97,8 +97,7 @@ def wait_for_one(works: list[Apart], most_s: float = math.inf) -> None:
 
 def _do(sender, work: Callable, *arguments) -> None:
     """In the child."""
-    _limit("RLIMIT_DATA", MEMORY)
-    _limit("RLIMIT_FSIZE", LARGEST_FILE)
+    _limit()
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(nothing, number)
@@ -111,15 +110,13 @@ def _do(sender, work: Callable, *arguments) -> None:
         sender.send(error)
 
 
-def _limit(name: str, most: int) -> None:
-    """Let this process have no more than that, or than it may have in any case."""
-    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):  # not all systems have it
-        import resource
+def _limit() -> None:
+    """Let this process have so much memory, and write such files, and no more; where it may have less, that stays."""
+    for name, most in (("RLIMIT_DATA", MEMORY), ("RLIMIT_FSIZE", LARGEST_FILE)):
+        with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, and macOS not these
+            import resource
 
-        kind = getattr(resource, name)
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+            resource.setrlimit(getattr(resource, name), (most, most))
 
 
 def _end_with_parent() -> None:
