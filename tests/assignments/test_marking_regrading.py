@@ -308,7 +308,7 @@ def test_a_first_grading_that_fails_leaves_nothing(course, monkeypatch):
     assert not (course.root / "autograded" / "zoe" / ASSIGNMENT).exists()
 
 
-def interrupt(*_):
+def interrupt(*_, **__):
     raise KeyboardInterrupt
 
 

@@ -222,16 +222,20 @@ def test_a_run_that_is_killed_while_it_lays_loses_no_work(tmp_path, monkeypatch,
     """Killed before each of the three renamings, and after all of them."""
     came = []
     put(tmp_path, 1, None, came)
-    real, moved = os.replace, []
+    moved = []
 
-    def replace(source, target):
-        moved.append(source)
-        if len(moved) == killed_at:
-            raise SystemExit
-        real(source, target)
+    def until(real):
+        def move(source, target):
+            moved.append(source)
+            if len(moved) == killed_at:
+                raise SystemExit
+            real(source, target)
+
+        return move
 
     with monkeypatch.context() as patch, contextlib.suppress(SystemExit):
-        patch.setattr(os, "replace", replace)
+        for name in ("replace", "rename"):
+            patch.setattr(os, name, until(getattr(os, name)))
         patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # nothing runs after a kill
         put(tmp_path, 2, None, list(came))
     said = finish(tmp_path, "hw")
