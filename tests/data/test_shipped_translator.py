@@ -68,4 +68,4 @@ def test_all_checkpoints_of_the_repository_stay_small():
     assert FOLDER / "model.safetensors" in kept
     assert max(path.stat().st_size for path in kept) < 5e6 and SHIPPED / "bert-en" / "model.safetensors" in kept
     whole = sum(path.stat().st_size for path in kept)
-    assert whole < 20e6  # translators 8.9, BERT 3.8, T5 2.9, GPTs 1.9, speech 1.0, adapters 0.9
+    assert whole < 22e6  # translators 8.9, BERT 3.7, GPTs 3.6, T5 2.9, speech 1.0, adapters 0.9, ViTs 0.3
