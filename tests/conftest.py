@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import logging
 import os
 import shutil
 import signal
@@ -161,13 +160,6 @@ class Progress:
     def pytest_collectreport(self, report):
         if report.failed:
             self.line(f"ERROR {report.nodeid} - {_reason(report)}")
-
-
-@pytest.fixture(autouse=True)
-def _logs_after_each_test():
-    """A student's code that is stopped may end in its thread after the next has begun, and leave all logs off."""
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def _reason(report):

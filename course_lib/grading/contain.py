@@ -85,19 +85,46 @@ def contained(limit_s: float = LIMIT_S):
 
 @contextlib.contextmanager
 def _silence():
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.redirect_stdout(_Discard()))
-        stack.enter_context(contextlib.redirect_stderr(_Discard()))
-        stack.enter_context(_descriptor_silenced(2))
-        stack.enter_context(warnings.catch_warnings())
-        warnings.simplefilter("ignore")
-        stack.enter_context(np.errstate(all="ignore"))
-        # A handler made earlier keeps the old stream, and would write to it in spite of the redirection.
-        stack.callback(logging.disable, logging.root.manager.disable)
-        logging.disable(logging.CRITICAL)
-        stack.callback(setattr, sys, "displayhook", sys.displayhook)
-        sys.displayhook = lambda value: None
-        yield
+    """Let nobody hear the code inside, in however many threads there is some.
+
+    A stopped test can go on in its thread while the next one begins. Whoever then restored what he had found would
+    restore the silence of the other: so the first keeps what there was, and the last brings it back.
+    """
+    global _silent_threads
+    with _silence_lock:
+        if not _silent_threads:
+            _keep_what_speaks(_before_silence)
+        _silent_threads += 1
+        _silence_all()
+    try:
+        with np.errstate(all="ignore"):  # of this thread alone
+            yield
+    finally:
+        with _silence_lock:
+            _silent_threads -= 1
+            if not _silent_threads:
+                _before_silence.close()
+
+
+_silence_lock = threading.Lock()
+_silent_threads = 0
+_before_silence = contextlib.ExitStack()
+
+
+def _keep_what_speaks(stack: contextlib.ExitStack) -> None:
+    """Let `stack` bring back at its end what `_silence_all` changes."""
+    stack.enter_context(_descriptor_silenced(2))
+    stack.enter_context(warnings.catch_warnings())
+    for stream in ("stdout", "stderr", "displayhook"):
+        stack.callback(setattr, sys, stream, getattr(sys, stream))
+    stack.callback(logging.disable, logging.root.manager.disable)
+
+
+def _silence_all() -> None:
+    sys.stdout, sys.stderr, sys.displayhook = _Discard(), _Discard(), lambda value: None
+    warnings.simplefilter("ignore")
+    # A handler made earlier keeps the old stream, and would write to it in spite of the new one.
+    logging.disable(logging.CRITICAL)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from contextlib import suppress
@@ -228,6 +229,51 @@ def test_what_a_student_displays_is_no_mark(monkeypatch):
         sys.displayhook(400.0)
     sys.displayhook(4.0)
     assert displayed == [4.0]
+
+
+def everything_that_speaks():
+    return sys.stdout, sys.stderr, sys.displayhook, logging.root.manager.disable, list(warnings.filters)
+
+
+@pytest.mark.parametrize("first_out", ["the first in", "the last in"])
+def test_nothing_gets_out_of_two_threads_and_everything_speaks_again_after_both(first_out, capfd):
+    """A test that was given up goes on in its thread while the next one begins."""
+    before, inside, go = everything_that_speaks(), threading.Event(), threading.Event()
+
+    def given_up():
+        with contained():
+            inside.set()
+            go.wait(60)
+            noise()
+
+    def noise():
+        print("text")
+        os.write(2, b"text")
+        warnings.warn("text", stacklevel=1)
+        logging.getLogger().warning("text")
+        sys.displayhook("text")
+
+    thread = threading.Thread(target=given_up)
+
+    def end():
+        go.set()
+        thread.join()
+
+    thread.start()
+    assert inside.wait(60)
+    with contained():
+        sys.displayhook = print  # as a student can; the next test has silence all the same
+        with contained():
+            noise()
+        if first_out == "the first in":
+            end()
+        noise()
+    assert (everything_that_speaks() == before) == (first_out == "the first in")
+    end()
+    assert everything_that_speaks() == before
+    assert capfd.readouterr() == ("", "")
+    os.write(2, b"afterwards")
+    assert capfd.readouterr().err == "afterwards"
 
 
 def test_a_score_is_readable_whatever_the_notebooks_display_settings(monkeypatch):

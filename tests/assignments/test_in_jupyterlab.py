@@ -8,6 +8,7 @@ import getpass
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -47,7 +48,14 @@ def jupyterlab(course, who, folder):
     log = course.folder / f"{who}.log"
     command = [BIN / "jupyter-lab", "--allow-root", "--no-browser", "--port", "0", "--IdentityProvider.token="]
     with log.open("w") as said:
-        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=said, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
         while not (address := re.search(r"http://127.0.0.1:\d+/lab", log.read_text())):
             assert server.poll() is None, log.read_text()
@@ -55,7 +63,11 @@ def jupyterlab(course, who, folder):
         yield address[0]
     finally:
         server.terminate()
-        server.wait(timeout=600)
+        try:
+            server.wait(timeout=60)
+        except subprocess.TimeoutExpired:  # how a server ends, which now and then waits for a kernel, is not ours
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
 
 
 def menu(page, entry):
