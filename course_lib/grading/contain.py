@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
 
@@ -66,21 +67,22 @@ def contained(limit_s: float = LIMIT_S):
     """
     try:
         with _silence(), _alarm(limit_s):
-            yield
-    except CheckFailed:
-        raise
-    except NotImplementedError:
-        raise CheckFailed(
-            "Not written yet: the function raises NotImplementedError. Replace that line by your code, run "
-            "its cell, then run this one again."
-        ) from None
+            try:
+                yield
+            except (CheckFailed, KeyboardInterrupt, _TimeIsUp):
+                raise
+            except NotImplementedError:
+                raise CheckFailed(
+                    "Not written yet: the function raises NotImplementedError. Replace that line by your code, run "
+                    "its cell, then run this one again."
+                ) from None
+            except BaseException as error:
+                raise CheckFailed(_described(error)) from None  # in here, since its text may be a student's code, too
     except _TimeIsUp:
         raise Stopped(
             f"Stopped after {limit_s:g} seconds. Is there a loop that never ends? Any right answer takes far "
             "less than one second here."
         ) from None
-    except (Exception, SystemExit, GeneratorExit) as error:
-        raise CheckFailed(_describe(error)) from None
 
 
 @contextlib.contextmanager
@@ -90,41 +92,44 @@ def _silence():
     A stopped test can go on in its thread while the next one begins. Whoever then restored what he had found would
     restore the silence of the other: so the first keeps what there was, and the last brings it back.
     """
-    global _silent_threads
-    with _silence_lock:
-        if not _silent_threads:
-            _keep_what_speaks(_before_silence)
-        _silent_threads += 1
-        _silence_all()
+    one = object()
     try:
+        _fall_silent(one)
         with np.errstate(all="ignore"):  # of this thread alone
             yield
     finally:
-        with _silence_lock:
-            _silent_threads -= 1
-            if not _silent_threads:
-                _before_silence.close()
+        _speak_again(one)
 
 
-_silence_lock = threading.Lock()
-_silent_threads = 0
-_before_silence = contextlib.ExitStack()
+_silent: set[object] = set()  # an object for each `_silence` that lasts
+_silent_lock = threading.RLock()
+_before_silence = contextlib.ExitStack()  # brings back what speaks
 
 
-def _keep_what_speaks(stack: contextlib.ExitStack) -> None:
-    """Let `stack` bring back at its end what `_silence_all` changes."""
-    stack.enter_context(_descriptor_silenced(2))
-    stack.enter_context(warnings.catch_warnings())
-    for stream in ("stdout", "stderr", "displayhook"):
-        stack.callback(setattr, sys, stream, getattr(sys, stream))
-    stack.callback(logging.disable, logging.root.manager.disable)
+def _fall_silent(one: object) -> None:
+    with _silent_lock:
+        if not _silent:
+            _keep_what_speaks()
+        _silent.add(one)
+        sys.stdout, sys.stderr, sys.displayhook = _Discard(), _Discard(), lambda value: None
+        warnings.simplefilter("ignore")
+        # A handler made earlier keeps the old stream, and would write to it in spite of the new one.
+        logging.disable(logging.CRITICAL)
 
 
-def _silence_all() -> None:
-    sys.stdout, sys.stderr, sys.displayhook = _Discard(), _Discard(), lambda value: None
-    warnings.simplefilter("ignore")
-    # A handler made earlier keeps the old stream, and would write to it in spite of the new one.
-    logging.disable(logging.CRITICAL)
+def _keep_what_speaks() -> None:
+    _before_silence.enter_context(_descriptor_silenced(2))
+    _before_silence.enter_context(warnings.catch_warnings())
+    for name in ("stdout", "stderr", "displayhook"):
+        _before_silence.callback(setattr, sys, name, getattr(sys, name))
+    _before_silence.callback(logging.disable, logging.root.manager.disable)
+
+
+def _speak_again(one: object) -> None:
+    with _silent_lock:
+        _silent.discard(one)
+        if not _silent:
+            _before_silence.close()
 
 
 @contextlib.contextmanager
@@ -150,23 +155,35 @@ def _alarm(limit_s: float):
         yield
         return
 
-    entered, alarms, over = _first_outside(sys._getframe()), 0, False
+    entered, alarms, over, begun = _first_outside(sys._getframe()), 0, False, time.monotonic()
 
     def stop(signum, frame):
         nonlocal alarms
-        if over or _first_outside(frame) is entered is not frame:
+        if over or _first_outside(frame) is entered is not frame or _keeps_order(frame):
             return  # to stop the undoing would leave it half done
         alarms += 1
         raise _TimeIsUp if alarms == 1 else _TimeIsUpAgain
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, limit_s, AGAIN_S)
+    left, again = signal.setitimer(
+        signal.ITIMER_REAL, limit_s, AGAIN_S
+    )  # of the alarm around this one, if there is one
     try:
         yield
     finally:
         over = True
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - begun), AGAIN_S), again)
+
+
+def _keeps_order(frame) -> bool:
+    """Whether a silence inside the code under test begins or ends here, or in what that calls."""
+    ours = {_fall_silent.__code__, _speak_again.__code__}
+    while frame is not None and frame.f_code not in ours:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _first_outside(frame):
@@ -175,6 +192,16 @@ def _first_outside(frame):
     while frame.f_code.co_filename in ours:
         frame = frame.f_back
     return frame
+
+
+def _described(error: BaseException) -> str:
+    """As `_describe`; of an exception whose own code fails when it is asked for its text, its kind."""
+    try:
+        return _describe(error)
+    except (KeyboardInterrupt, _TimeIsUp):
+        raise
+    except BaseException:
+        return f"{type(error).__name__}, whose text cannot be read: its own code fails."
 
 
 def _describe(error: BaseException) -> str:

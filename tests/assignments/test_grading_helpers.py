@@ -1,5 +1,6 @@
 """course_lib.grading by itself: what it lets through, what it stops, and what it says."""
 
+import asyncio
 import io
 import linecache
 import logging
@@ -297,6 +298,8 @@ def test_a_score_is_readable_whatever_the_notebooks_display_settings(monkeypatch
         (KeyError("x"), "KeyError: 'x'"),
         (RecursionError("deep"), "RecursionError: deep"),
         (MemoryError(), "MemoryError"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (type("Mute", (Exception,), {"__str__": lambda self: self.nothing})(), "Mute, whose text cannot be read"),
     ],
 )
 def test_every_way_to_fail_is_a_failed_check(fault, words):
@@ -322,6 +325,58 @@ def test_a_loop_is_stopped_and_an_interrupt_passes():
                 pass
     with pytest.raises(KeyboardInterrupt), contained():
         raise KeyboardInterrupt
+
+
+def test_the_text_of_an_exception_is_limited_in_time_and_silent(capfd):
+    class Endless(Exception):
+        def __str__(self):
+            while True:
+                print("text")
+
+    with pytest.raises(Stopped), contained(limit_s=0.2):
+        raise Endless
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_limit_holds_on_behind_another_one_inside():
+    begun = time.monotonic()
+    with pytest.raises(Stopped, match="after 0.3 seconds"), contained(limit_s=0.3):
+        with contained(limit_s=5):
+            pass
+        while time.monotonic() < begun + 60:
+            pass
+
+
+def test_a_silence_that_is_interrupted_while_it_begins_is_over(monkeypatch):
+    before = everything_that_speaks()
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(warnings, "simplefilter", interrupted)
+        with pytest.raises(KeyboardInterrupt), contained():
+            pass
+    assert everything_that_speaks() == before
+
+
+def test_no_alarm_comes_through_while_a_silence_inside_begins(monkeypatch):
+    before, done, disable = everything_that_speaks(), [], logging.disable
+
+    def slow(level):
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            pass
+        disable(level)
+        done.append(level)
+
+    with pytest.raises(Stopped), contained(limit_s=0.1):
+        monkeypatch.setattr(logging, "disable", slow)
+        with contained(limit_s=60):
+            pass
+        while True:
+            pass
+    assert done == [logging.CRITICAL] and everything_that_speaks() == before
 
 
 SWALLOWING = {
