@@ -20,7 +20,7 @@ import pytest
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 
-from course_lib.grading.marking import alone, apart, feedback, gradings, incoming, overview, standing
+from course_lib.grading.marking import alone, apart, batch, feedback, gradings, laying, overview, record, standing
 from course_lib.grading.marking.__main__ import main
 from course_lib.grading.marking.batch import Batch
 from course_lib.grading.marking.execute import STOPPED
@@ -197,8 +197,8 @@ def test_the_folders_of_a_course_may_be_on_several_file_systems(course, monkeypa
     monkeypatch.setattr(alone, "_grade", stands_in(4))
     assert not ran(course)[0].entries["anna"].trouble and stands(course) == (4.0, SECOND, 4)
     later = {PurePosixPath(f"{ASSIGNMENT}.ipynb"): b"later"}
-    assert incoming.lay(Arrived("anna", "x", later, SECOND + timedelta(1)), course.root, ASSIGNMENT, []) == "again"
-    assert incoming.lay(Arrived("anna", "x", {PurePosixPath("a"): b""}), course.root, ASSIGNMENT, []) == "undecided"
+    assert laying.lay(Arrived("anna", "x", later, SECOND + timedelta(1)), course.root, ASSIGNMENT, []) == "again"
+    assert laying.lay(Arrived("anna", "x", {PurePosixPath("a"): b""}), course.root, ASSIGNMENT, []) == "undecided"
     assert (course.root / "submitted" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb").read_bytes() == b"later"
     assert [path.name for path in (course.root / "replaced" / "anna" / ASSIGNMENT / "1").glob("*.ipynb")]
     assert (course.root / "undecided" / "anna" / ASSIGNMENT / "1" / "a").is_file()
@@ -658,27 +658,84 @@ def test_what_cannot_be_written_stops_nobody_else(course, monkeypatch, tmp_path)
     assert made.entries["2"].needs_attention and not made.entries["1"].unlaid
 
 
-def test_work_of_which_a_file_could_not_be_read_needs_attention_until_it_comes(course, monkeypatch, tmp_path):
+@pytest.fixture
+def collected(course, tmp_path, monkeypatch):
+    """Collects zoe's work from a folder; takes whether her data can be read, and returns the run and her entry."""
     folder = tmp_path / "all" / "Zoe_2_assignsubmission_file_"
     folder.mkdir(parents=True)
-    for name in ("hw.ipynb", "data.csv"):
-        (folder / name).write_text("{}")
+    shutil.copy(course.root / "submitted" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", folder)
+    (folder / "data.csv").write_text("1,2")
     read = Path.read_bytes
 
     def denied(path):
         if path == folder / "data.csv":
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(errno.EACCES, "Permission denied")
         return read(path)
 
-    for readable in (False, True):
+    def collect(readable):
         made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
         with monkeypatch.context() as patch:
             if not readable:
                 patch.setattr(Path, "read_bytes", denied)
             made.collect(tmp_path / "all")
-        assert made.entries["2"].needs_attention != readable
-        assert ("data.csv' cannot be read: Permission denied" in made.entries["2"].why) != readable
+        return made, made.entries["2"]
+
+    return collect
+
+
+def test_work_of_which_a_file_could_not_be_read_needs_attention_until_it_comes(course, collected):
+    for readable in (False, False, True):
+        _, entry = collected(readable)
+        assert entry.needs_attention != readable
+        assert ("Not all came" in entry.why and "data.csv' cannot be read: Permission denied" in entry.why) != readable
         assert (course.root / "submitted" / "2" / ASSIGNMENT / "data.csv").exists() == readable
+
+
+def test_whole_work_stays_where_the_next_cannot_be_read_wholly_and_that_is_said(course, collected):
+    place = course.root / "submitted" / "2" / ASSIGNMENT
+    for readable in (True, False, True):
+        made, entry = collected(readable)
+        assert entry.needs_attention != readable
+        assert (place / "data.csv").is_file() and not (course.root / "replaced" / "2").exists()
+        if not readable:
+            assert "What came last from Moodle: Zoe could not be read wholly, so the work before it stays" in entry.why
+            assert entry.why.endswith("'Zoe_2_assignsubmission_file_/data.csv' cannot be read: Permission denied")
+            made.grade()
+            assert entry.marked and not entry.trouble and entry.unlaid, "graded, and that is still said"
+    (place / "hw.ipynb").write_text("mended by hand")
+    assert [collected(readable)[1].needs_attention for readable in (True, False, True)] == [False, True, False]
+
+
+def test_what_a_run_has_laid_is_recorded_however_it_ends(course, monkeypatch, tmp_path):
+    for name in ("A_1", "B_2", "C_3"):
+        folder = tmp_path / "all" / f"{name}_assignsubmission_file_"
+        folder.mkdir(parents=True)
+        (folder / "hw.ipynb").write_text("{}")
+    lay, save, saved = laying.lay, record.save, []
+
+    def until(each, *arguments):
+        return interrupt() if each.student == "3" else lay(each, *arguments)
+
+    def noted(path, entries):
+        saved.append(sum(bool(entry.origin) for entry in entries.values()))
+        save(path, entries)
+
+    monkeypatch.setattr(laying, "lay", until)
+    monkeypatch.setattr(record, "save", noted)
+    for seconds, times in ((1000, [2]), (-1, [1, 2, 2])):  # in the end; and as it goes on, for a run that is killed
+        saved.clear()
+        made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
+        monkeypatch.setattr(batch, "SAVE_S", seconds)
+        with pytest.raises(KeyboardInterrupt):
+            made.collect(tmp_path / "all")
+        assert saved == times
+        entries = record.load(made.record)
+        assert [(entries[name].origin, len(entries[name].came)) for name in "12"] == [
+            ("Moodle: A", 1),
+            ("Moodle: B", 1),
+        ]
+        made.record.unlink()
+        shutil.rmtree(course.root / "submitted")
 
 
 def test_two_ways_to_hand_in_wait_for_a_person(course, tmp_path):

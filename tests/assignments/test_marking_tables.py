@@ -18,7 +18,8 @@ from nbgrader.api import MissingEntry
 
 from course_lib.grading.marking import incoming, record
 from course_lib.grading.marking.dates import LateDays, read_roster, rows, write_dates
-from course_lib.grading.marking.incoming import Arrived, finish, from_archive, from_exchange, lay
+from course_lib.grading.marking.incoming import Arrived, from_archive, from_exchange
+from course_lib.grading.marking.laying import CAME, finish, lay
 from course_lib.grading.marking.lms import fill
 from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.normalise import handed_in_at
@@ -56,10 +57,11 @@ def archive(path, *names):
     return path
 
 
-def put(root, content, time, came):
-    """Lay anna's notebook, which is a number."""
-    arrived = Arrived("anna", "x", {PurePosixPath("hw.ipynb"): str(content).encode()}, time)
-    return lay(arrived, root, "hw", came)
+def put(root, content, time, came, data=None):
+    """Lay anna's notebook, which is a number; `data` beside it can be read or not."""
+    files = {PurePosixPath("hw.ipynb"): str(content).encode()} | ({PurePosixPath("data.csv"): b"1,2"} if data else {})
+    lacks = ("'data.csv' cannot be read",) if data is False else ()
+    return lay(Arrived("anna", "x", files, time, lacks), root, "hw", came)
 
 
 def contents(root, where="submitted"):
@@ -160,7 +162,7 @@ def test_what_is_laid_again_replaces_and_is_kept(tmp_path):
     assert said == ["new", "same", "again", "again"]
     assert contents(tmp_path, "replaced") == ["1", "2"]
     said = [put(tmp_path, content, time, came) for content, time in ((4, FUTURE), (5, EARLY), (4, FUTURE))]
-    assert said == ["again", "same", "same"]
+    assert said == ["again", "stays", "same"]
     assert contents(tmp_path) == ["4"]
     assert handed_in_at(tmp_path / "submitted" / "anna" / "hw", []) == FUTURE
     assert put(tmp_path, 4, FUTURE + timedelta(days=1), came) == "same"  # the same work once more makes nobody late
@@ -169,14 +171,14 @@ def test_what_is_laid_again_replaces_and_is_kept(tmp_path):
 
 @pytest.mark.parametrize("steps, said, counts, aside", [
     ([(1, EARLY), (2, None)], ["new", "undecided"], "1", ["2"]),  # an archive has no times
-    ([(1, EARLY), (2, None), (1, EARLY), (2, None)], ["new", "undecided", "same", "same"], "1", ["2"]),
+    ([(1, EARLY), (2, None), (1, EARLY), (2, None)], ["new", "undecided", "same", "stays"], "1", ["2"]),
     ([(1, EARLY), (2, None), (3, LATE)], ["new", "undecided", "again"], "3", ["2"]),
     ([(1, None), (2, EARLY)], ["new", "undecided"], "1", ["2"]),  # handed in before the archive was laid
     ([(1, None), (2, FUTURE)], ["new", "again"], "2", []),
     ([(1, None), (2, None), (1, None)], ["new", "again", "before"], "2", []),  # last week's archive
     ([(1, EARLY), (2, LATE), (1, FUTURE)], ["new", "again", "again"], "1", []),  # back to the first version
     ([(1, EARLY), (2, EARLY), (2, EARLY)], ["new", "again", "same"], "2", []),  # half of it was there
-    ([(1, EARLY), (2, EARLY), (1, EARLY)], ["new", "again", "same"], "2", []),
+    ([(1, EARLY), (2, EARLY), (1, EARLY)], ["new", "again", "stays"], "2", []),
 ])  # fmt: skip
 def test_nothing_replaces_later_work_whichever_way_it_comes(tmp_path, steps, said, counts, aside):
     came = []
@@ -188,7 +190,7 @@ def test_what_an_instructor_mended_stays_when_the_archive_comes_again(tmp_path):
     came = []
     put(tmp_path, 1, None, came)
     (tmp_path / "submitted" / "anna" / "hw" / "hw.ipynb").write_text("mended")
-    assert put(tmp_path, 1, None, came) == "same" and contents(tmp_path) == ["mended"]
+    assert put(tmp_path, 1, None, came) == "stays" and contents(tmp_path) == ["mended"]
     assert put(tmp_path, 2, None, came) == "undecided" and contents(tmp_path) == ["mended"]
 
 
@@ -196,8 +198,43 @@ def test_what_an_instructor_mended_is_not_replaced_by_what_was_half_there(tmp_pa
     came = []
     put(tmp_path, 1, EARLY, came)
     (tmp_path / "submitted" / "anna" / "hw" / "hw.ipynb").write_text("mended")
-    assert [put(tmp_path, content, EARLY, came) for content in (1, 2)] == ["same", "undecided"]
+    assert [put(tmp_path, content, EARLY, came) for content in (1, 2)] == ["stays", "undecided"]
     assert contents(tmp_path) == ["mended"]
+
+
+@pytest.mark.parametrize("time", [EARLY, None], ids=["exchange", "archive"])
+def test_what_came_in_part_takes_nobodys_place(tmp_path, time):
+    """And is no work that came before: the whole one is that."""
+    came = []
+    said = [put(tmp_path, 1, time, came, data) for data in (True, False, True)]
+    assert said == ["new", "in part", "same"] and len(came) == 1
+    assert (tmp_path / "submitted" / "anna" / "hw" / "data.csv").is_file()
+    said = [put(tmp_path, 2, time and LATE, came, data) for data in (False, True)]
+    assert said == ["in part", "again"] and contents(tmp_path, "replaced") == ["1"]
+    assert not (tmp_path / "undecided").exists()
+
+
+@pytest.mark.parametrize("time", [EARLY, None], ids=["exchange", "archive"])
+def test_what_came_in_part_makes_room_for_the_whole(tmp_path, time):
+    """Also where that came before, and a person removed it."""
+    came = []
+    assert [put(tmp_path, 1, time, came, data) for data in (False, False, True)] == ["new", "same", "again"]
+    shutil.rmtree(tmp_path / "submitted")
+    assert [put(tmp_path, 1, time, came, data) for data in (False, True)] == ["new", "again"]
+    assert len(came) == 1 and (tmp_path / "submitted" / "anna" / "hw" / "data.csv").is_file()
+
+
+def test_of_earlier_work_that_came_in_part_nothing_is_said(tmp_path):
+    came = []
+    assert [put(tmp_path, 2, LATE, came), put(tmp_path, 1, EARLY, came, data=False)] == ["new", "stays"]
+
+
+def test_a_run_that_is_killed_before_its_record_is_saved_forgets_no_work(tmp_path):
+    came = []
+    put(tmp_path, 1, None, came)
+    assert put(tmp_path, 2, None, list(came)) == "again" and len(came) == 1
+    assert [put(tmp_path, content, None, came) for content in (3, 2)] == ["again", "before"]
+    assert contents(tmp_path) == ["3"] and not (tmp_path / "undecided").exists()
 
 
 def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
@@ -265,8 +302,32 @@ def test_odd_names_of_files_find_a_place(tmp_path):
     assert lay(anna, tmp_path, "hw", []) == "new" and not problems
     folder = tmp_path / "submitted" / "1" / "hw"
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
-        "a", "a_2/b.csv", "c/c", "c/d", "d/d", "d_2", "two_lines.ipynb", "x_y.csv", "x_y_2.csv", "é" * 57 + ".ipynb",
+        CAME, "a", "a_2/b.csv", "c/c", "c/d", "d/d", "d_2", "two_lines.ipynb", "x_y.csv", "x_y_2.csv",
+        "é" * 57 + ".ipynb",
     ]  # fmt: skip
+
+
+def test_an_archive_is_opened_once_and_no_file_looks_at_all_others(tmp_path, monkeypatch):
+    number, opened, looked = 200, [], []
+
+    class Opened(zipfile.ZipFile):
+        def __init__(self, *arguments):
+            opened.append(self)
+            super().__init__(*arguments)
+
+    class Looked(PurePosixPath):
+        @property
+        def parents(self):
+            looked.append(self)
+            return super().parents
+
+    path = archive(tmp_path / "all.zip", *(f"A_1_assignsubmission_file_/d/{name}.csv" for name in range(number)))
+    monkeypatch.setattr(incoming, "PurePosixPath", Looked)
+    monkeypatch.setattr(zipfile, "ZipFile", Opened)
+    ((anna,), _) = (list(each) for each in from_archive(path, {}))
+    assert len(anna.files) == number and len(opened) == 1 and len(looked) == number
+    assert opened[0].fp is not None  # as long as this test has it
+    opened.pop().close()
 
 
 def test_a_damaged_file_in_an_archive_stops_nobody(tmp_path):
@@ -364,6 +425,18 @@ def test_the_exchange_gives_the_newest_of_each_and_stops_for_nobody(tmp_path):
     said = " ".join(problems)
     assert said.count("its time cannot be right") == 2
     assert "no student can have this name" in said and "no plain file" in said
+
+
+@pytest.mark.parametrize("stamped", [True, False], ids=["with a stamp", "by its name"])
+def test_the_later_of_two_in_one_second_counts(tmp_path, stamped):
+    for second in ("59.100000", "59.900000"):
+        folder = tmp_path / f"anna+hw+2026-11-03 17:00:{second} UTC+secret"
+        folder.mkdir()
+        (folder / "hw.ipynb").write_text(second)
+        if stamped:
+            (folder / "timestamp.txt").write_text(f"2026-11-03 17:00:{second} UTC")
+    ((anna,), problems) = (list(each) for each in from_exchange(tmp_path, "hw"))
+    assert anna.files[PurePosixPath("hw.ipynb")] == b"59.900000"
 
 
 def test_an_exchange_that_is_not_there_is_said(tmp_path):

@@ -3,6 +3,7 @@
 import ast
 import codecs
 import copy
+import errno
 import hashlib
 import html
 import importlib
@@ -10,6 +11,7 @@ import io
 import json
 import os
 import re
+import shutil
 import stat
 import struct
 import zipfile
@@ -27,7 +29,7 @@ from course_lib.grading.marking import changed, files
 from course_lib.grading.marking.cells import rebuilt
 from course_lib.grading.marking.changed import EARLIER
 from course_lib.grading.marking.files import Found, plain_stem, safe_name
-from course_lib.grading.marking.normalise import handed_in_at, normalise, write
+from course_lib.grading.marking.normalise import handed_in_at, normalise, normalise_into, write
 from course_lib.grading.marking.programs import is_program
 from course_lib.grading.marking.reading import Unreadable, read_notebook
 from course_lib.grading.marking.record import CHANGES, KIND, POINTS, READ_ONLY, TEST, UNLOCKED
@@ -452,21 +454,22 @@ def test_of_many_files_few_are_opened(tmp_path, monkeypatch):
     read, content = [], files._content
 
     def counted(path, most):
-        read.append(most)
+        read.append(path)
         return content(path, most)
 
     monkeypatch.setattr(files, "_content", counted)
-    found, notes = files.handed_in(tmp_path)
-    assert len(found) == 500 and notes == [TOO_MANY]
-    assert len(read) <= 1500 and sum(most > 4 for most in read) <= 501
+    found, notes, doubts = files.handed_in(tmp_path)
+    assert len(found) == len(read) == 500 and notes == [TOO_MANY] and doubts == []
 
 
-def test_each_file_is_taken_once_and_notebooks_come_first(tmp_path):
+def test_each_file_is_taken_once_and_what_is_good_for_more_or_lies_higher_comes_first(tmp_path):
     archive = {"c.bin": b"x", "d.csv": b"x", "e.ipynb": b"x", "f.zip": {"g.ipynb": b"x", "h.csv": b"x"}}
     laid(tmp_path, {"a.bin": b"x", "b.ipynb": b"x", "i.zip": archive, "j.ipynb": {"k.csv": b"x", "l.ipynb": b"x"}})
-    found, notes = files.handed_in(tmp_path)
-    paths = "b.ipynb j.ipynb/l.ipynb i.zip/e.ipynb i.zip/f.zip/g.ipynb a.bin i.zip/c.bin i.zip/d.csv i.zip/f.zip/h.csv"
-    assert [str(each.path) for each in found] == [*paths.split(), "j.ipynb/k.csv"] and notes == []
+    laid(tmp_path, {"data.csv": b"x", "m/n/o/p/q/r.csv": b"x"})
+    found, notes, doubts = files.handed_in(tmp_path, {"d.csv"})
+    notebooks = "b.ipynb i.zip/e.ipynb j.ipynb/l.ipynb i.zip/f.zip/g.ipynb"
+    others = "data.csv j.ipynb/k.csv i.zip/f.zip/h.csv m/n/o/p/q/r.csv i.zip/d.csv a.bin i.zip/c.bin"
+    assert [str(each.path) for each in found] == f"{notebooks} {others}".split() and notes == doubts == []
 
 
 def test_what_is_left_behind_of_an_archive_is_said_once_and_takes_no_room(tmp_path):
@@ -477,11 +480,130 @@ def test_what_is_left_behind_of_an_archive_is_said_once_and_takes_no_room(tmp_pa
             link.external_attr = (stat.S_IFLNK | 0o777) << 16
             archive.writestr(link, "/etc/hostname")
         archive.writestr("inner.zip", b"PK\x03\x04 damaged")
-        archive.writestr("true.csv", "1,2")
-    found, notes = files.handed_in(tmp_path)
-    assert [str(each.path) for each in found] == ["a.zip/true.csv"] and len(notes) == len(set(notes)) == 500
-    assert {TOO_MANY, "a.zip/inner.zip is an archive that cannot be opened"} < set(notes)
-    assert "a.zip/0.csv is a link and was left behind" in notes
+        for name in ("true.csv", "wrong.csv", "worse.csv"):
+            archive.writestr(name, f"1,2 in {name}")
+    for name in ("wrong.csv", "worse.csv"):  # which has another sum now
+        path.write_bytes(path.read_bytes().replace(f"1,2 in {name}".encode(), f"3,4 in {name}".encode()))
+    found, notes, doubts = files.handed_in(tmp_path)
+    assert [str(each.path) for each in found] == ["a.zip/true.csv"] and doubts == []
+    assert notes == [
+        "a.zip/0.csv is a link and was left behind; 599 more like it",
+        "a.zip/inner.zip is an archive that cannot be opened",
+        "a.zip/worse.csv is damaged in its archive, or packed in an unknown way, and was left behind; 1 more like it",
+    ]
+
+
+def test_a_file_with_a_password_is_said_to_have_one(tmp_path):
+    content = bytearray(zipped(true_csv="1,2"))
+    for head, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(head) + flags] |= 1
+    (tmp_path / "a.zip").write_bytes(content)
+    assert files.handed_in(tmp_path)[:2] == ([], ["a.zip/true.csv has a password and was left behind"])
+
+
+def test_an_archive_that_the_assignment_gives_out_is_never_opened(tmp_path, releases, solved):
+    """nbgrader lays the file itself, and removes what stands in its place: a folder it cannot."""
+    given = {"data.zip": {"train.csv": b"1,2"}}
+    laid(tmp_path / "plain", given | {"hw.ipynb": ..., "my-data.zip": {"a.csv": b"1"}}, solved.encode())
+    laid(tmp_path / "packed", {"hw.zip": {"hw.ipynb": ..., "data.zip": given["data.zip"]}}, solved.encode())
+    for folder, own in (("plain", ["my-data.zip/a.csv"]), ("packed", [])):
+        found = normalise(tmp_path / folder, releases, helpers={"data.zip", "hw.ipynb"})
+        assert sorted(map(str, found.data)) == ["data.zip", *own]
+        assert zipfile.ZipFile(io.BytesIO(found.data[PurePosixPath("data.zip")])).namelist() == ["train.csv"]
+    assert list(map(str, normalise(tmp_path / "packed", releases).data)) == ["data.zip/train.csv"]
+
+
+def test_nothing_of_a_student_stands_where_a_file_or_folder_of_the_assignment_belongs(tmp_path, releases, solved):
+    name, way = f"{ASSIGNMENT}.ipynb", "left behind, as a file of the assignment would have no place: "
+    laid(tmp_path, {"hw.ipynb": ..., name: {"a.csv": b"1"}, "data.zip/b.csv": b"2", "c.txt": b"3"}, solved.encode())
+    found = normalise(tmp_path, releases, helpers={"data.zip", "c.txt/given.csv", "true.csv"})
+    assert found.data == {} and f"{way}c.txt, {name}/a.csv, data.zip/b.csv" in found.notes
+    assert write(found, tmp_path / "out") == [] and [each.name for each in (tmp_path / "out").iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", [
+    "a.keras", "a.xlsx", "a.npz", "a.pt", "a.docx", "a.jar", "a.zip", "A.ZIP", "a.zip.txt", "a", "a.ipynb",
+])  # fmt: skip
+def test_an_archive_is_opened_where_it_is_called_one(tmp_path, name):
+    laid(tmp_path, {name: {"config.json": b"{}"}})
+    opened = "zip" in name.lower() or name in ("a", "a.ipynb")
+    assert [str(each.path) for each in files.handed_in(tmp_path)[0]] == [f"{name}/config.json" if opened else name]
+
+
+TENSORS = {"checkpoint.pt": {f"model/data/{number}": b"x" for number in range(600)}}
+LIBRARIES = {f"library/of/files/{number}.txt": b"x" for number in range(600)}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "archive"])
+@pytest.mark.parametrize(("members", "doubted"), [
+    (TENSORS, False), (MODULES, False), ({f"given/{number}.png": b"x" for number in range(600)}, False),
+    (LIBRARIES, True), ({"a.bin": bytes(200_000)}, False), ({"a.csv": bytes(200_000)}, True),
+], ids=["a model", "modules", "what is given", "what lies deeper", "a large file", "large data"])  # fmt: skip
+def test_what_cannot_go_along_takes_no_room_of_data(tmp_path, releases, solved, monkeypatch, members, doubted, packed):
+    monkeypatch.setattr(files, "LARGEST", len(solved.encode()) + 100_000)
+    laid(tmp_path / "in", members | {"hw.ipynb": ..., "work.csv": b"1,2"}, solved.encode())
+    if packed:
+        shutil.make_archive(tmp_path / "hw", "zip", tmp_path / "in")
+        shutil.rmtree(tmp_path / "in")
+    found = normalise(tmp_path, releases, helpers={f"given/{number}.png" for number in range(600)})
+    assert found.data[PurePosixPath("work.csv")] == b"1,2" and bool(found.doubts) == doubted
+
+
+def test_who_lost_data_by_a_limit_is_a_doubt(tmp_path, releases, solved):
+    laid(tmp_path, PICTURES | {"hw.ipynb": ...}, solved.encode())
+    (doubt,) = normalise(tmp_path, releases).doubts
+    assert doubt == (
+        "'data/548.png' had no room, nor had 100 more, as a work may have 500 files and 256 MiB: remove from it what "
+        "its notebook does not need; if that needs none of what had no room, let the marks stand"
+    )
+    assert normalise(tmp_path, releases, helpers=PICTURES).doubts == []  # the assignment lays them itself
+
+
+def test_archives_in_too_many_are_a_doubt(tmp_path, releases, solved):
+    inner = {"a.csv": b"1"}
+    for _ in range(5):
+        inner = {"b.zip": inner}
+    laid(tmp_path, inner | {"hw.ipynb": ...}, solved.encode())
+    found = normalise(tmp_path, releases)
+    deep = "b.zip/b.zip/b.zip/b.zip/b.zip"
+    assert found.doubts[0].startswith(f"'{deep}' had no room, as ") and f"{deep} {files.UNOPENED}" in found.notes
+    (tmp_path / "hw.ipynb").unlink()
+    with pytest.raises(Unreadable, match=f"^there is no file; {deep} is an archive inside too many"):
+        normalise(tmp_path, releases)
+
+
+def test_a_small_archive_is_opened_before_a_large_one(tmp_path, releases, solved, monkeypatch):
+    laid(tmp_path, {"a.zip": {"a.npy": os.urandom(1000)}, "b.zip": {"hw.ipynb": ...}}, solved.encode())
+    small, large = tmp_path / "b.zip", tmp_path / "a.zip"
+    large.write_bytes(zipped(a_npy=os.urandom(small.stat().st_size)))
+    monkeypatch.setattr(files, "LARGEST", large.stat().st_size + 100)
+    found = normalise(tmp_path, releases)
+    assert list(found.notebooks) == [ASSIGNMENT] and found.doubts[0].startswith("'a.zip' had no room, as ")
+
+
+@pytest.mark.parametrize(("names", "lost"), [
+    (["\u0434" * 130 + ".csv"], "\u0434" * 80), (["a.csv", "a.csv/b.csv"], "a.csv/b.csv"),
+], ids=["too long", "a file as a folder"])  # fmt: skip
+def test_a_file_whose_name_the_disk_cannot_take_costs_no_other_file(tmp_path, releases, solved, names, lost):
+    laid(
+        tmp_path / "in", {"hw.zip": {"hw.ipynb": ..., **dict.fromkeys(names, b"1"), "true.csv": b"2"}}, solved.encode()
+    )
+    (doubt,) = normalise_into(tmp_path / "in", releases, set(), tmp_path / "out").doubts
+    assert doubt.startswith(f"{lost!r} was left behind, as its name cannot be written here (")
+    assert doubt.endswith("give it another name in both; if not, let the marks stand")
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {f"{ASSIGNMENT}.ipynb", "true.csv", *names[:-1]}
+
+
+def test_a_full_disk_is_no_name(tmp_path, releases, solved, monkeypatch):
+    laid(tmp_path / "in", {"hw.ipynb": ..., "true.csv": b"2"}, solved.encode())
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        normalise_into(tmp_path / "in", releases, set(), tmp_path / "out")
 
 
 def test_who_has_no_notebook_among_too_many_files_hears_that_some_were_left_behind(tmp_path, releases):

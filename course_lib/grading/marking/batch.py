@@ -2,12 +2,13 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from course_lib._extras import needed
 from course_lib.files import replacing
-from course_lib.grading.marking import dates, incoming, lms, record, report
+from course_lib.grading.marking import dates, incoming, laying, lms, record, report
 from course_lib.grading.marking.alone import cores, gradebook_of, open_course, room
 from course_lib.grading.marking.cluster import places
 from course_lib.grading.marking.feedback import PAGES, feedback
@@ -22,6 +23,7 @@ with needed("lab"):
     from nbgrader.api import MissingEntry
 
 STRUCTURE = os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")  # nbgrader's own
+SAVE_S = 1  # between two savings while works are laid: one takes a tenth of it where there are a thousand students
 
 
 class Batch:
@@ -48,7 +50,7 @@ class Batch:
         with gradebook_of(self.course) as gradebook:
             dates.write_roster(gradebook, self.roster)
             self.releases = self._releases(gradebook)
-        self.problems += incoming.finish(self.root, assignment, self.folder("submitted"))
+        self.problems += laying.finish(self.root, assignment, self.folder("submitted"))
         cells = (f"{name}{release.cells}" for name, release in self.releases.items())
         self.tests = _digest(*cells, *self._brought())
 
@@ -86,20 +88,39 @@ class Batch:
                 arrived, problems = incoming.from_exchange(inbound, self.assignment)
         else:
             arrived, problems = incoming.from_archive(archive, self.numbers)
-        for each in arrived:
-            entry = self.entries.setdefault(each.student, record.Entry())
-            try:
-                said = incoming.lay(each, self.root, self.assignment, entry.came, self.folder("submitted"))
-                entry.unlaid = f"Not all came from {each.origin}: {', '.join(each.lacks)}" if each.lacks else ""
-            except OSError as error:  # whatever its files are called, the next student's are collected
-                said = "not laid"
-                entry.unlaid = f"What came from {each.origin} cannot be written: {error.strerror or error}"
-            if said in ("new", "again"):
-                entry.origin = each.origin
-            elif said == "before":
-                problems.append(f"{each.student}: what {each.origin} has came before, and later work took its place")
         self.problems += problems
-        record.save(self.record, self.entries)
+        saved = time.monotonic()
+        try:
+            for each in arrived:
+                self._lay(each)
+                if time.monotonic() - saved > SAVE_S:  # a run that is killed runs no `finally`
+                    record.save(self.record, self.entries)
+                    saved = time.monotonic()
+        finally:
+            record.save(self.record, self.entries)
+
+    def _lay(self, each: incoming.Arrived) -> None:
+        """Lay what one student handed in, and note what became of it."""
+        entry = self.entries.setdefault(each.student, record.Entry())
+        lacks = ", ".join(each.lacks)
+        try:
+            said = laying.lay(each, self.root, self.assignment, entry.came, self.folder("submitted"))
+        except OSError as error:  # whatever its files are called, the next student's are collected
+            entry.unlaid = f"What came from {each.origin} cannot be written: {error.strerror or error}"
+            return
+        if said in ("new", "again"):
+            entry.origin = each.origin
+        if said in ("new", "again", "same"):  # otherwise what it lacked before, it lacks now
+            entry.unlaid = f"Not all came from {each.origin}: {lacks}" if lacks else ""
+        elif said == "in part":
+            entry.unlaid = (
+                f"What came last from {each.origin} could not be read wholly, so the work before it stays and is "
+                f"graded; mend what came, or ask for it again: {lacks}"
+            )
+        elif said == "stays" and not lacks and not entry.unlaid.startswith("Not all came"):
+            entry.unlaid = ""  # nothing later came: what could not be read or written then is this
+        elif said == "before":
+            self.problems.append(f"{each.student}: what {each.origin} has came before, and later work took its place")
 
     def grade(self, force: bool = False, jobs: int | None = None, scheduler: str = "") -> None:
         """Grade what is new, what changed, and what stopped the last time; all of it if `force`.

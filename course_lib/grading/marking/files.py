@@ -6,7 +6,6 @@ inside archives, and their names are taken apart like those of files.
 
 import codecs
 import datetime
-import heapq
 import io
 import lzma
 import os
@@ -15,7 +14,9 @@ import stat
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -27,10 +28,12 @@ WRITTEN = {  # what a written answer may be handed in as
     ".html", ".htm",
 }  # fmt: skip
 SECRET = "submission_secret.txt"  # nbgrader's, new each time the same work is submitted; feedback is fetched with it
-LARGEST, MOST, DEEPEST = 256 * 2**20, 500, 4  # bytes of one file and of all; files; archives inside archives, folders
+LARGEST, MOST, DEEPEST = 256 * 2**20, 500, 4  # bytes of all files, and of all archives; files; archives inside archives
 TOO_MANY = f"more than {MOST} files or {LARGEST >> 20} MiB: the rest was left behind"
+UNOPENED = f"is an archive inside too many, or one of more than {LARGEST >> 20} MiB, and was left behind"
+LINK = "is a link and was left behind"
 ARCHIVE = b"PK\x03\x04"  # how one begins
-CLOSED = DATA | WRITTEN  # arrays and documents are archives as well, and are taken as they are
+NOTEBOOK, OWN, GIVEN, REST = range(4)  # what a file may be good for; OWN: a student's data, or a written answer
 BROKEN = (  # what reading an archive or a file may raise
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, NotImplementedError, OSError, EOFError, ValueError,
 )  # fmt: skip
@@ -50,23 +53,41 @@ class Found(NamedTuple):
         return _is_notebook(self.path)
 
 
-def handed_in(folder: Path) -> tuple[list[Found], list[str]]:
-    """All files of a student's folder, notebooks first, and one sentence for each that was left behind.
+class _Unread(NamedTuple):
+    """A file of which nothing was read yet. Its path and time are those that `Found` will have."""
 
-    Files of a system or an editor are left behind in silence (`SILENT`, names that begin with a point).
+    path: PurePosixPath
+    size: int
+    time: float
+    read: Callable[[int], bytes]  # at most so many bytes; BadZipFile, which says why, where its archive is at fault
+
+
+def handed_in(folder: Path, helpers: Iterable[str] = ()) -> tuple[list[Found], list[str], list[str]]:
+    """All files of a student's folder, sentences on what was left behind, and on what a person has to decide.
+
+    What is good for more comes first, and then what lies higher: nothing takes the room of what matters more. Files of
+    a system or an editor are left behind in silence (`SILENT`, names that begin with a point).
+
+    helpers : paths of files that the assignment itself brings, from its folder
     """
-    notes: list[str] = []
+    given = tuple(f"/{helper}" for helper in helpers)
+    left: dict[str, list[PurePosixPath]] = defaultdict(list)  # by the reason
     found: list[Found] = []
     room = LARGEST
-    plain = list(_walk(folder, PurePosixPath(), notes, 0))
-    for notebooks in (True, False):  # in two rounds: no number of other files leaves a notebook without room
-        for file in _taken(plain, notebooks, notes):
-            room -= len(file.content)
-            if len(found) == MOST or room < 0:
-                notes.append(TOO_MANY)
-                break
-            found.append(file)
-    return found, list(dict.fromkeys(notes))  # both rounds look into an archive, and say the same of it
+    unread = _unread(folder, given, left)
+    for file in sorted(unread, key=lambda file: (_use(file.path, given), len(file.path.parts), file.path)):
+        if len(found) == MOST or file.size > room:
+            left[TOO_MANY].append(file.path)
+            continue
+        try:
+            content = file.read(room)
+        except zipfile.BadZipFile as why:
+            left[str(why)].append(file.path)
+            continue
+        room -= len(content)
+        found.append(Found(file.path, content, file.time))
+    needed = [path for path in left[TOO_MANY] if _use(path, given) in (NOTEBOOK, OWN)]
+    return found, _notes(left), _doubts([*left[UNOPENED], *needed])
 
 
 def handed_in_at(folder: Path, notes: list[str]) -> datetime.datetime | None:
@@ -122,55 +143,72 @@ def _is_notebook(path: PurePosixPath) -> bool:
     return bool(re.search(r"\.ipynb(\.(txt|json|html?))?$", path.name.strip(), re.IGNORECASE))
 
 
-def _is_archive(path: PurePosixPath, content: bytes) -> bool:
-    """Whether it is one that is opened; the first bytes are enough."""
-    return content.startswith(ARCHIVE) and path.suffix.lower() not in CLOSED
+def _is_given(path: PurePosixPath, given: tuple[str, ...]) -> bool:
+    """Whether it is called as a file of the assignment, in whichever folder the student has all of them."""
+    return f"/{path}".endswith(given)
 
 
-def _walk(
-    folder: Path, inside: PurePosixPath, notes: list[str], depth: int
-) -> Iterator[tuple[PurePosixPath, os.DirEntry]]:
-    """The plain files, of which nothing is read yet."""
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        place = inside / entry.name.encode("utf-8", "replace").decode()
-        if entry.name in SILENT or entry.name.startswith("."):
-            continue
-        if entry.is_symlink():
-            notes.append(f"{_shown(place)} is a link and was left behind")
-        elif entry.is_dir():
-            if depth < DEEPEST:
-                yield from _walk(Path(entry.path), place, notes, depth + 1)
-            else:
-                notes.append(f"{_shown(place)} is too deep a folder and was left behind")
-        elif not entry.is_file():
-            notes.append(f"{_shown(place)} is no plain file and was left behind")
-        elif entry.stat().st_size > LARGEST:
-            notes.append(f"{_shown(place)} is larger than {LARGEST >> 20} MiB and was left behind")
+def _use(path: PurePosixPath, given: tuple[str, ...]) -> int:
+    """What a file is good for. nbgrader lays the assignment's own files itself: a student's data come before them."""
+    if _is_notebook(path):
+        return NOTEBOOK
+    if _is_given(path, given):
+        return GIVEN
+    return OWN if path.suffix.lower() in DATA | WRITTEN else REST
+
+
+def _is_archive(file: _Unread, given: tuple[str, ...]) -> bool:
+    """Whether it is opened: an archive that is called like one, or like a notebook, and is not the assignment's own.
+
+    Arrays, documents, tables and models (.npz, .docx, .xlsx, .keras, .pt) are archives as well: these are one file.
+    """
+    if not _is_notebook(file.path):
+        named = ".zip" in file.path.name.lower() or not file.path.suffix
+        if not named or _is_given(file.path, given):  # a folder in the place of that file would be in nbgrader's way
+            return False
+    try:
+        return file.read(len(ARCHIVE)) == ARCHIVE
+    except zipfile.BadZipFile:  # whoever reads it will say so
+        return False
+
+
+def _unread(folder: Path, given: tuple[str, ...], left: dict[str, list[PurePosixPath]]) -> Iterator[_Unread]:
+    """All files; in place of an archive, the files in it. Small archives are opened first: data are what is large."""
+    room = LARGEST  # all archives stay in memory until the last of their files is read
+    waiting = [(file, 0) for file in sorted(_walk(folder, left), key=lambda file: file.size)]
+    for file, depth in waiting:  # it grows
+        if not _is_archive(file, given):
+            yield file
+        elif depth == DEEPEST or file.size > room:
+            left[UNOPENED].append(file.path)
         else:
-            yield place, entry
+            try:
+                content = file.read(room)
+                members = _members(content, file.path, left)
+            except zipfile.BadZipFile:
+                left["is an archive that cannot be opened"].append(file.path)
+                continue
+            room -= len(content)
+            waiting += [(inner, depth + 1) for inner in sorted(members, key=lambda inner: inner.size)]
 
 
-def _taken(plain: list[tuple[PurePosixPath, os.DirEntry]], notebooks: bool, notes: list[str]) -> Iterator[Found]:
-    """The notebooks among a folder's files, or all others; also those in archives."""
-    for place, entry in _chosen(plain, notebooks, notes):
-        path = Path(entry.path)
-        if _is_wanted(place, notebooks, _content(path, len(ARCHIVE))):
-            file = Found(place, _content(path, LARGEST), entry.stat().st_mtime)
-            yield from _opened(file, notebooks, notes, len(place.parts) - 1)
-
-
-def _chosen(files: Iterable[tuple], notebooks: bool, notes: list[str]) -> list[tuple]:
-    """The first of these files, by their paths: what is wanted, then archives that it may be in."""
-    near = (file for file in files if _is_notebook(file[0]) == notebooks or file[0].suffix.lower() not in CLOSED)
-    first = heapq.nsmallest(MOST + 1, near, key=lambda file: _is_notebook(file[0]) != notebooks)
-    if len(first) > MOST:
-        notes.append(TOO_MANY)
-    return first[:MOST]
-
-
-def _is_wanted(path: PurePosixPath, notebooks: bool, start: bytes) -> bool:
-    """Whether a file that begins like this is what is looked for, or is to be opened for it."""
-    return _is_notebook(path) == notebooks or _is_archive(path, start)
+def _walk(folder: Path, left: dict[str, list[PurePosixPath]]) -> Iterator[_Unread]:
+    """The plain files of a folder, however deep."""
+    folders = [(folder, PurePosixPath())]
+    for there, inside in folders:  # it grows
+        for entry in sorted(os.scandir(there), key=lambda entry: entry.name):
+            place = inside / entry.name.encode("utf-8", "replace").decode()
+            if entry.name in SILENT or entry.name.startswith("."):
+                continue
+            if entry.is_symlink():
+                left[LINK].append(place)
+            elif entry.is_dir():
+                folders.append((Path(entry.path), place))
+            elif not entry.is_file():
+                left["is no plain file and was left behind"].append(place)
+            else:
+                status = entry.stat()
+                yield _Unread(place, status.st_size, status.st_mtime, partial(_content, Path(entry.path)))
 
 
 def _content(path: Path, most: int) -> bytes:
@@ -180,46 +218,43 @@ def _content(path: Path, most: int) -> bytes:
         return file.read(most) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
 
 
-def _opened(file: Found, notebooks: bool, notes: list[str], depth: int) -> Iterator[Found]:
-    """The file, or what is wanted of what an archive holds."""
-    if not _is_archive(file.path, file.content):
-        yield file
-        return
-    if depth >= DEEPEST:
-        notes.append(f"{_shown(file.path)} is an archive inside too many and was left behind")
-        return
+def _members(content: bytes, place: PurePosixPath, left: dict[str, list[PurePosixPath]]) -> list[_Unread]:
+    """The files of an archive by the places that they get.
+
+    Raises
+    ------
+    BadZipFile : it cannot be opened.
+    """
     try:
-        archive = zipfile.ZipFile(io.BytesIO(file.content))
-    except BROKEN:
-        notes.append(f"{_shown(file.path)} is an archive that cannot be opened")
-        return
-    room = LARGEST
-    for place, member in _chosen(_members(archive, file.path), notebooks, notes):
-        if _is_link(member):
-            notes.append(f"{_shown(place)} is a link and was left behind")
-            continue
-        try:
-            with archive.open(member) as inside:
-                if not _is_wanted(place, notebooks, inside.peek(len(ARCHIVE))):
-                    continue
-                room -= member.file_size
-                if room < 0:
-                    which = f"{_shown(place)} and what follows it in its archive"
-                    notes.append(f"{which} are too large and were left behind")
-                    return
-                content = inside.read(LARGEST)
-        except BROKEN as error:
-            notes.append(f"{_shown(place)} cannot be read: {str(error)[:60]}")  # a wrong sum, or a password
-            continue
-        yield from _opened(Found(place, content, _time(member)), notebooks, notes, depth + 1)
-
-
-def _members(archive: zipfile.ZipFile, place: PurePosixPath) -> Iterator[tuple[PurePosixPath, zipfile.ZipInfo]]:
-    """The files of an archive by the places that they get; links come last, so that they take no file's room."""
-    for member in sorted(archive.infolist(), key=_is_link):
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except BROKEN as error:
+        raise zipfile.BadZipFile(str(error)) from None
+    found = []
+    for member in archive.infolist():
         parts = [part for part in re.split(r"[/\\]", member.filename) if part not in ("", ".", "..")]
-        if parts and not member.is_dir() and not any(part in SILENT or part.startswith(".") for part in parts):
-            yield place.joinpath(*parts), member
+        if not parts or member.is_dir() or any(part in SILENT or part.startswith(".") for part in parts):
+            continue
+        if _is_link(member):
+            left[LINK].append(place.joinpath(*parts))
+        else:
+            read = partial(_unpacked, archive, member)
+            found.append(_Unread(place.joinpath(*parts), member.file_size, _time(member), read))
+    return found
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+    """The first bytes of a member.
+
+    Raises
+    ------
+    BadZipFile : it cannot be read; says why, in words that are the same for all such members.
+    """
+    try:
+        with archive.open(member) as file:
+            return file.read(most)
+    except BROKEN:
+        why = "has a password" if member.flag_bits & 1 else "is damaged in its archive, or packed in an unknown way,"
+        raise zipfile.BadZipFile(f"{why} and was left behind") from None
 
 
 def _is_link(member: zipfile.ZipInfo) -> bool:
@@ -236,3 +271,24 @@ def _time(member: zipfile.ZipInfo) -> float:
 def _shown(path: PurePosixPath) -> str:
     """A path for a message: short, and without letters that a terminal obeys."""
     return "".join(letter if letter.isprintable() else "?" for letter in str(path))[-80:]
+
+
+def _notes(left: dict[str, list[PurePosixPath]]) -> list[str]:
+    """One sentence for each reason: a folder of links, or a locked archive, may have thousands."""
+    notes = [
+        f"{_shown(paths[0])} {why}" + (f"; {len(paths) - 1} more like it" if len(paths) > 1 else "")
+        for why, paths in left.items()
+        if paths and why != TOO_MANY
+    ]
+    return notes + [TOO_MANY] * bool(left[TOO_MANY])
+
+
+def _doubts(lost: list[PurePosixPath]) -> list[str]:
+    """What to say where files on which marks may hang had no room."""
+    if not lost:
+        return []
+    more = f", nor had {len(lost) - 1} more" if len(lost) > 1 else ""
+    return [
+        f"{_shown(lost[0])!r} had no room{more}, as a work may have {MOST} files and {LARGEST >> 20} MiB: remove from "
+        "it what its notebook does not need; if that needs none of what had no room, let the marks stand"
+    ]

@@ -1,4 +1,4 @@
-"""What comes from the exchange, or in an archive of Moodle's or Canvas's, laid where nbgrader collects: submitted/.
+"""What comes from the exchange, or in an archive of Moodle's or Canvas's; `laying` puts it where nbgrader collects.
 
 The names are those that the two write today. Moodle: `Full Name_12345_assignsubmission_file/hw.ipynb`, with `file_/` in
 older versions, and no folder where the teacher wants none (mod/assign/classes/downloader.php). Canvas:
@@ -6,10 +6,8 @@ older versions, and no folder where the teacher wants none (mod/assign/classes/d
 an anonymous user is `anon_` and five letters (lib/content_zipper.rb).
 """
 
-import hashlib
 import os
 import re
-import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from course_lib.grading.marking.files import BROKEN, LARGEST, SECRET, SILENT, handed_in_at, safe_name
+from course_lib.grading.marking.files import BROKEN, LARGEST, SILENT, handed_in_at, safe_name
 from course_lib.grading.marking.lms import student_of
 from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.record import BY_ANOTHER
@@ -30,7 +28,6 @@ CANVAS = re.compile(
     r"(?:^|/)(?:(?P<name>[^/]+?)_)?(?P<late>LATE_)?(?P<user>\d+|anon_\w{5})_"
     r"(?:\d+_(?P<rest>[^/]+)|(?P<kind>text|link)\.html)$"
 )
-ARRIVING, ARRIVED = ".{}.arriving", ".{}.arrived"  # beside its place: what is being written, and what is whole
 NAMED = 10  # students in one sentence
 LONGEST = 120  # bytes of a file's name; a name in an archive may have more than a disk takes
 
@@ -62,7 +59,7 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
     ValueError : the archive cannot be opened, or nothing in it has a name of Moodle's or Canvas's.
     """
     problems: list[str] = []
-    found: dict[str, dict[PurePosixPath, tuple]] = {}
+    found: dict[str, _Files] = {}
     origins: dict[str, str] = {}
     for place, size, read in _in_folder(path, PurePosixPath(), problems) if path.is_dir() else _in_zip(path):
         if SILENT.intersection(place.parts):
@@ -83,7 +80,7 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
             )
             continue
         origins[student] = f"{system}: {(match['name'] or 'anonymous')[:60]}{', LATE' if match['late'] else ''}"
-        _add(found.setdefault(student, {}), laid, (place, size, read))
+        found.setdefault(student, _Files()).add(laid, (place, size, read))
     if not found:
         raise ValueError(f"{path.name} holds no file with a name of Moodle's or Canvas's. {' '.join(problems[:3])}")
     return (_arrived(name, origins[name], files) for name, files in found.items()), problems
@@ -122,7 +119,8 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
         if time is None or time > tomorrow:  # of a wrong clock, it would be the newest for ever
             time = datetime.fromtimestamp(folder.stat().st_mtime, UTC).replace(tzinfo=None)
             problems.append(f"{_shown(folder.name)} in the exchange: its time cannot be right; the folder's was taken")
-        if student not in newest or time > newest[student][0]:
+        # Of two within a second, of which `time` has no fractions, the later by its name.
+        if student not in newest or time >= newest[student][0]:
             newest[student] = (time, owner, folder)
     strangers, said = _telling(wrote, {folder.name.partition("+")[0] for folder in folders}, inbound)
     problems += said
@@ -134,116 +132,21 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
     ), problems
 
 
-def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitted: str | Path = "submitted") -> str:
-    """Put it into submitted/STUDENT/ASSIGNMENT, whole or not at all, unless what is there is the later work.
-
-    Parameters
-    ----------
-    came : digests of what came from this student before, by whichever way; that of `arrived` is added
-    submitted : what the course calls the folder submitted/
-
-    Returns
-    -------
-    "new"; "again", where it replaces what goes to replaced/; "same", where it is there, or older; "before", where it
-    came before and was replaced since; "undecided", where no time tells which of the two is later: it then lies in
-    undecided/STUDENT/ASSIGNMENT, and a person decides.
-
-    Raises
-    ------
-    OSError : it cannot be written; what was there is there.
-    """
-    place = root / submitted / arrived.student / assignment
-    work = _digest(arrived.files)
-    known = work in came
-    if not place.exists():
-        said = "new"
-    else:
-        said = _later(arrived, work, known, place, came)
-    if said in ("new", "again", "undecided"):
-        target = place if said != "undecided" else _next(root / "undecided" / arrived.student / assignment)
-        scratch, whole = (place.with_name(name.format(assignment)) for name in (ARRIVING, ARRIVED))
-        try:
-            _write(arrived, scratch)
-            os.replace(scratch, whole)
-            if said == "again":
-                shutil.move(place, _next(root / "replaced" / arrived.student / assignment))
-            shutil.move(whole, target)  # which copies where a course has its folders on several file systems
-        finally:  # not where the process is killed: `finish`
-            shutil.rmtree(scratch, ignore_errors=True)
-    if not known:
-        came.append(work)
-    return said
-
-
-def finish(root: Path, assignment: str, submitted: str | Path = "submitted") -> list[str]:
-    """Complete what `lay` had begun when its process was killed, or remove it; one sentence for each student."""
-    said = []
-    for left in sorted((root / submitted).glob(f"*/.{assignment}.arriv*")):
-        place = left.with_name(assignment)
-        try:
-            if left.name == ARRIVED.format(assignment) and not place.exists():
-                os.replace(left, place)
-                told = "what had come is laid"
-            else:
-                shutil.rmtree(left)
-                told = "what came was not laid; give its archive again"
-        except OSError as error:
-            told = f"{left} is in the way: {error.strerror}"
-        said.append(f"{left.parent.name}: a run was interrupted here; {told}")
-    return said
-
-
-def _later(arrived: Arrived, work: str, known: bool, place: Path, came: list[str]) -> str:
-    """What to do with it where other work is in place."""
-    there = _digest(_arrived(arrived.student, "", _in_place(place, [])).files)
-    if work == there:
-        return "same"
-    stamp = handed_in_at(place, notes=[])
-    if arrived.time:
-        laid = stamp or datetime.fromtimestamp(place.stat().st_mtime, UTC).replace(tzinfo=None)
-        if arrived.time.replace(microsecond=0) > laid:
-            return "again"
-        if stamp == arrived.time.replace(microsecond=0) and not known:  # it was laid before all of it was there
-            return "again" if there in came else "undecided"
-        return "same" if stamp or known else "undecided"
-    if known:
-        return "same" if work == came[-1] else "before"
-    return "undecided" if stamp or there not in came else "again"  # of two archives the one given last counts
-
-
-def _write(arrived: Arrived, folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for path, content in arrived.files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
-    if arrived.time:
-        (folder / "timestamp.txt").write_text(f"{arrived.time:%Y-%m-%d %H:%M:%S} UTC\n", encoding="utf-8")
-
-
-def _next(folder: Path) -> Path:
-    """A new place in a folder of numbered ones."""
-    folder.mkdir(parents=True, exist_ok=True)
-    numbers = [int(each.name) for each in folder.iterdir() if each.name.isdecimal()]
-    return folder / str(1 + max(numbers, default=0))
+def contents_of(folder: Path) -> dict[PurePosixPath, bytes]:
+    """The files of one student's folder, as far as they can be read."""
+    return _arrived("", "", _in_place(folder, [])).files
 
 
 def _in_zip(path: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
     """The files of an archive, an archive inside it as the file that it is; names are data, and nothing is unpacked."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
+        archive = zipfile.ZipFile(path)  # open until its last file is read: each opening goes through all the names
     except BROKEN as error:
         raise ValueError(f"{path} cannot be opened as a .zip: {error}") from None
-
-    def read(member):
-        with zipfile.ZipFile(path) as archive:
-            return archive.read(member)
-
-    for member in members:
+    for member in archive.infolist():
         place = PurePosixPath(*re.split(r"[/\\]", member.filename))
         if not member.is_dir():
-            yield place, member.file_size, lambda member=member: read(member)
+            yield place, member.file_size, lambda member=member: archive.read(member)
 
 
 def _in_folder(
@@ -288,17 +191,23 @@ def _arrived(student: str, origin: str, files: Mapping[PurePosixPath, tuple], ti
     return Arrived(student, origin, contents, time, tuple(lacks))
 
 
-def _add(files: dict, path: PurePosixPath, value) -> None:
-    """Under a name that no other has, and that is not another's folder."""
-    folders = {folder for other in files for folder in other.parents}
-    made = PurePosixPath()
-    for at, part in enumerate(path.parts, start=1):
-        number, name, last = 1, PurePosixPath(part), at == len(path.parts)
-        while made / name in files or (last and made / name in folders):
-            number += 1
-            name = PurePosixPath(part).with_name(f"{PurePosixPath(part).stem}_{number}{PurePosixPath(part).suffix}")
-        made /= name
-    files[made] = value
+class _Files(dict):
+    """One student's files, by where they are laid."""
+
+    def __init__(self):
+        self.folders: set[PurePosixPath] = set()
+
+    def add(self, path: PurePosixPath, value) -> None:
+        """Under a name that no other has, and that is not another's folder."""
+        made = PurePosixPath()
+        for at, part in enumerate(path.parts, start=1):
+            number, name, last = 1, PurePosixPath(part), at == len(path.parts)
+            while made / name in self or (last and made / name in self.folders):
+                number += 1
+                name = PurePosixPath(part).with_name(f"{PurePosixPath(part).stem}_{number}{PurePosixPath(part).suffix}")
+            made /= name
+        self[made] = value
+        self.folders.update(made.parents)
 
 
 def _safe_path(text: str) -> PurePosixPath:
@@ -314,16 +223,6 @@ def _short(name: str) -> str:
         end = PurePosixPath(name).suffix.encode("utf-8", errors="replace")[:20]
         whole = whole[: LONGEST - len(end)] + end
     return whole.decode("utf-8", errors="ignore")
-
-
-def _digest(files: Mapping[PurePosixPath, bytes]) -> str:
-    """Of the work, whenever it was handed in."""
-    parts = [
-        f"{path}\0{hashlib.sha256(content).hexdigest()}\n"
-        for path, content in files.items()
-        if path.name not in ("timestamp.txt", SECRET)
-    ]
-    return hashlib.sha256("".join(sorted(parts)).encode("utf-8", errors="replace")).hexdigest()
 
 
 def _telling(wrote: list[tuple[str | None, str]], students: set[str], inbound: Path) -> tuple[set[str], list[str]]:

@@ -1,5 +1,6 @@
 """A student's folder as it came, and beside it the folder that nbgrader grades: the original is never touched."""
 
+import errno
 import hashlib
 import shutil
 from collections.abc import Iterable
@@ -9,7 +10,17 @@ from typing import NamedTuple
 
 from course_lib._extras import needed
 from course_lib.grading.marking.cells import belongs, imported, known_in, rebuilt, unwritten
-from course_lib.grading.marking.files import DATA, SECRET, TOO_MANY, WRITTEN, Found, handed_in, handed_in_at, plain_stem
+from course_lib.grading.marking.files import (
+    DATA,
+    SECRET,
+    TOO_MANY,
+    UNOPENED,
+    WRITTEN,
+    Found,
+    handed_in,
+    handed_in_at,
+    plain_stem,
+)
 from course_lib.grading.marking.programs import is_program, modules_in
 from course_lib.grading.marking.reading import Unreadable, read_notebook
 from course_lib.grading.marking.released import Release
@@ -19,6 +30,9 @@ with needed("lab"):
     from nbformat import NotebookNode
 
 NORMALISING_S = 60
+NAMES = {  # errors of a disk that are a name's: too long, of letters that it has not, in a file, or a folder's
+    errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST,
+}  # fmt: skip
 
 
 class Normalised(NamedTuple):
@@ -52,10 +66,9 @@ def normalise(folder: Path, releases: dict[str, Release], helpers: Iterable[str]
     ------
     Unreadable : there is no notebook of this assignment; the message says why, and what there is instead.
     """
-    files, notes = handed_in(folder)
+    files, notes, doubts = handed_in(folder, helpers)
     candidates, failures = _candidates(files)
     taken: dict[str, _Candidate] = {}
-    doubts: list[str] = []
     for name, release in releases.items():
         others = {plain_stem(other) for other in releases} - {plain_stem(name)}
         free = [c for c in candidates if c not in taken.values() and plain_stem(c.file.path.name) not in others]
@@ -64,9 +77,10 @@ def normalise(folder: Path, releases: dict[str, Release], helpers: Iterable[str]
             *rest, taken[name] = sorted(own, key=lambda c: _rank(c, name, release))
             doubts += _doubts(taken[name], rest, release)
     if not taken:
-        others = [note for note in notes if note != TOO_MANY]
+        lost = [note for note in notes if note == TOO_MANY or UNOPENED in note]  # it may be there
+        others = [note for note in notes if note not in lost]
         why = _why_none(files, candidates, failures, others, releases.values())
-        raise Unreadable(f"{why}; {TOO_MANY}" if TOO_MANY in notes else why)  # it may be among the rest
+        raise Unreadable("; ".join([why, *lost]))
 
     beside = next(iter(taken.values())).file.path.parent
     others = _others(files, {c.file.path for c in candidates}, beside, notes)
@@ -86,31 +100,45 @@ def normalise(folder: Path, releases: dict[str, Release], helpers: Iterable[str]
             notes.append(f"{str(candidate.file.path)[:80]!r} was not graded: it has fewer answers, or is the older one")
     notes += [f"{path}: {why}" for path, why in failures.items()]
 
-    data = _data(others, helpers, notes)
+    data = _data(others, helpers, releases, notes)
     time = handed_in_at(folder, notes)
     missing = [name for name in releases if name not in taken]
     return Normalised(made, data, time, notes, _digest(files), missing, doubts)
 
 
-def write(normalised: Normalised, folder: Path) -> None:
-    """Write what nbgrader grades; what stood in `folder` goes."""
+def write(normalised: Normalised, folder: Path) -> list[str]:
+    """Write what nbgrader grades; what stood in `folder` goes. A file whose name cannot be written is a doubt.
+
+    Raises
+    ------
+    OSError : the disk takes nothing more, whatever it is called.
+    """
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    for path, content in normalised.data.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(content)
     for name, notebook in normalised.notebooks.items():
         (folder / f"{name}.ipynb").write_text(nbformat.writes(notebook, version=4), encoding="utf-8")
-    if normalised.time:
+    doubts = []
+    for path, content in normalised.data.items():
+        try:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+        except OSError as error:
+            if error.errno not in NAMES:
+                raise
+            doubts.append(
+                f"{str(path)[:80]!r} was left behind, as its name cannot be written here ({error.strerror}): if the "
+                "notebook reads it, give it another name in both; if not, let the marks stand"
+            )
+    if normalised.time:  # last: some disks take a student's Timestamp.txt for it
         (folder / "timestamp.txt").write_text(f"{normalised.time:%Y-%m-%d %H:%M:%S} UTC\n", encoding="utf-8")
+    return doubts
 
 
 def normalise_into(folder: Path, releases: dict[str, Release], helpers: Iterable[str], target: Path) -> Normalised:
     """Normalise and write, in another process: what comes back is without the notebooks and files."""
     found = normalise(folder, releases, helpers)
-    write(found, target)
-    return found._replace(notebooks={}, data={})
+    return found._replace(notebooks={}, data={}, doubts=[*found.doubts, *write(found, target)])
 
 
 def _candidates(files: list[Found]) -> tuple[list[_Candidate], dict[PurePosixPath, Unreadable]]:
@@ -194,16 +222,26 @@ def _others(files, notebooks, beside: PurePosixPath, notes: list[str]) -> dict[P
     return found
 
 
-def _data(others: dict[PurePosixPath, bytes], helpers, notes: list[str]) -> dict[PurePosixPath, bytes]:
-    """The files that go along. No module does: it would stand before the library's."""
+def _data(others: dict[PurePosixPath, bytes], helpers, notebooks, notes: list[str]) -> dict[PurePosixPath, bytes]:
+    """The files that go along. No module does: it would stand before the library's.
+
+    Nor does what would make a folder where a file of the assignment belongs, or a file where a folder of it does.
+    """
     data = {path: file for path, file in others.items() if path.suffix.lower() in DATA or str(path) in helpers}
     programs = [path for path, file in data.items() if str(path) not in helpers and is_program(file)]
-    left = {"as no data": [path for path in others if path not in data], "as Python could import from it": programs}
+    places = {PurePosixPath(path) for path in (*helpers, *(f"{name}.ipynb" for name in notebooks))}
+    folders = {folder for path in places for folder in path.parents}
+    in_the_way = [path for path in data if path in folders or places.intersection(path.parents)]
+    left = {
+        "as no data": [path for path in others if path not in data],
+        "as Python could import from it": programs,
+        "as a file of the assignment would have no place": in_the_way,
+    }
     for why, paths in left.items():
         if paths:
             shown = ", ".join(str(path)[:60] for path in paths[:5])
             notes.append(f"left behind, {why}: {shown}{' and more' if len(paths) > 5 else ''}")
-    return {path: file for path, file in data.items() if path not in programs}
+    return {path: file for path, file in data.items() if path not in programs and path not in in_the_way}
 
 
 def _digest(files: list[Found]) -> str:
