@@ -1013,7 +1013,7 @@ def text_to_text() -> Diagram:
     below = decoder.bottom[0], 268
     d.arrow((473, 248), (473, below[1]), below, (below[0], top + tall + 2), colour="out", dashed=True)
     d.text(417, 282, "written so far", 12.5, muted=True)
-    d.text(260, 306, "a learned number for each distance is added to the scores: no other positions", 13)
+    d.text(260, 306, "each head adds a learned number per distance; far ones share one", 13)
     return d
 
 
