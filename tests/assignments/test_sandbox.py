@@ -521,6 +521,29 @@ def test_memory_in_swap_counts(monkeypatch):
     assert watch.too_much(psutil.Process(), "/nowhere", limits) == ""
 
 
+def test_connections_are_looked_through_where_there_can_be_one(monkeypatch):
+    """Which takes long on a large machine; one socket waits in each kernel for what is printed."""
+    code = """
+import socket
+waits = socket.create_server(("127.0.0.1", 0))
+print("one", flush=True)
+input()
+ends = socket.create_connection(waits.getsockname()), waits.accept()
+print("two", flush=True)
+input()
+"""
+    apart = [bubblewrap(), "--unshare-net", "--dev-bind", "/", "/", sys.executable, "-c", code]
+    looked, read = [], watch.Path.read_bytes
+    monkeypatch.setattr(watch.Path, "read_bytes", lambda path: looked.append(path.name) or read(path))
+    with subprocess.Popen(apart, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as outer:
+        for said in ("one", "two"):
+            assert outer.stdout.readline().strip() == said
+            looked.clear()
+            assert watch.in_sockets(psutil.Process(outer.pid).children(recursive=True)[-1]) > 0
+            assert ("tcp" in looked) == (said == "two"), said
+            print(file=outer.stdin, flush=True)
+
+
 def test_where_the_machine_has_no_more_memory_the_system_ends_it_and_not_who_grades(start, tmp_path):
     with kernel(tmp_path, **start) as (manager, client):
         code = """

@@ -38,7 +38,8 @@ LAST = 19  # the lowest priority
 FIRST_TO_END = "1000"  # for oom_score_adj: where the machine's memory runs out, a kernel ends and not its grader
 GONE = (FileNotFoundError, ProcessLookupError)  # what the system says of a process that ended just then
 SOCKET = 416 * 2**10  # bytes that one holds, as the system is set when it is new; `calls` refuses to enlarge it
-NO_TCP = re.compile(rb"^TCP6?: inuse 0\b", re.MULTILINE)
+# A connection has two ends; one socket alone, such as where a kernel waits for what is printed, holds 10 MB at most.
+NO_CONNECTION = re.compile(rb"^TCP6?: inuse [01]\b", re.MULTILINE)
 SENT = 2 * 2**30  # bytes by which the grader may grow: messages that it has not read, or that never end, lie there
 
 
@@ -193,8 +194,8 @@ def in_sockets(process: psutil.Process) -> int:
         total += SOCKET * int((network / "sockstat").read_bytes().split()[2])
     for counts, kind in (("sockstat", "tcp"), ("sockstat6", "tcp6")):
         with contextlib.suppress(OSError):
-            # To list those of one network the system goes through those of all, and few kernels have any.
-            if NO_TCP.search((network / counts).read_bytes()):
+            # To list those of one network the system goes through those of all, and few kernels have a connection.
+            if NO_CONNECTION.search((network / counts).read_bytes()):
                 continue
             for line in (network / kind).read_bytes().splitlines()[1:]:
                 total += sum(int(waiting, 16) for waiting in line.split()[4].split(b":"))
