@@ -47,12 +47,11 @@ class Absent:
         """Look at a cell of the student's that has run."""
         cell = self.cells[place]
         errors = [output for output in cell.get("outputs", []) if output.output_type == "error"]
-        tree = parsed(cell.source)
-        bound = set().union(*map(bound_by, tree.body)) if tree else set()
-        if not errors:  # what it defines is there, whatever ended before
+        if not errors and self._ends:  # what it defines is there, whatever ended before
+            bound = _bound(cell.source)
             self._ends = [end._replace(names=end.names - bound) for end in self._ends]
-        elif errors[-1].ename == ModuleNotFoundError.__name__ and (module := self._in(errors[-1].evalue)):
-            self._ends.append(_End(place, module, frozenset(bound | imported([cell.source]))))
+        elif errors and errors[-1].ename == ModuleNotFoundError.__name__ and (module := self._in(errors[-1].evalue)):
+            self._ends.append(_End(place, module, frozenset(_bound(cell.source) | imported([cell.source]))))
 
     def explain(self, place: int, source: str) -> None:
         """Say in the report of a cell of hidden tests, which have this source, if points are missing for it."""
@@ -90,6 +89,12 @@ class Absent:
         notice = new_output("error", ename=STOPPED, evalue=text, traceback=[text])
         if notice not in cell.outputs:
             cell.outputs.append(notice)
+
+
+def _bound(source: str) -> set[str]:
+    """The names that a cell binds."""
+    tree = parsed(source)  # to take a cell apart as IPython does takes milliseconds: so, where it is needed alone
+    return set().union(*map(bound_by, tree.body)) if tree else set()
 
 
 def _is_graded(cell: NotebookNode) -> bool:
