@@ -2,6 +2,7 @@
 
 import json
 import queue
+import signal
 import threading
 
 import numpy as np
@@ -69,6 +70,8 @@ class InThread(Channel):
 
     def end(self) -> None:
         """Let the thread end, whatever it waits for."""
+        if threading.current_thread() is threading.main_thread():
+            signal.setitimer(signal.ITIMER_REAL, 0)  # of `contained`, which rings again and again, also while we wait
         for _ in range(3):
             self._down.put("null")
         self._thread.join(20)
