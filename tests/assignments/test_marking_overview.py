@@ -14,7 +14,7 @@ CHANGED = {
     "anna": Entry(marked="x", seconds=2.0, notes=[REPAIRED, f"{TEST}: 'test-a'"]),
     "kim": Entry(marked="x", seconds=8.5, notes=[f"{TEST}: 'test-b'"]),
     "max": Entry(marked="x", seconds=3.0, origin=f"{BY_ANOTHER}s1", trouble="Not all of it ran. =1"),
-    "zoe": Entry(unlaid="Not all came from exchange"),
+    "zoe": Entry(lacks="Not all came from exchange"),
 }
 BY = "it came from the exchange, written by s1: ask whose work it is"
 

@@ -691,6 +691,15 @@ def test_work_of_which_a_file_could_not_be_read_needs_attention_until_it_comes(c
         assert (course.root / "submitted" / "2" / ASSIGNMENT / "data.csv").exists() == readable
 
 
+def test_what_work_lacks_is_said_beside_what_the_next_one_lacks(tmp_path, collected):
+    collected(False)
+    (tmp_path / "all" / "Zoe_2_assignsubmission_file_" / "more.csv").write_text("3")
+    _, entry = collected(False)
+    assert entry.why.count("data.csv' cannot be read: Permission denied") == 2
+    assert "What came last from Moodle: Zoe could not be read wholly" in entry.why and ". Not all came" in entry.why
+    assert not collected(True)[1].needs_attention
+
+
 def test_whole_work_stays_where_the_next_cannot_be_read_wholly_and_that_is_said(course, collected):
     place = course.root / "submitted" / "2" / ASSIGNMENT
     for readable in (True, False, True):

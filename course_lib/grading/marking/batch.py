@@ -111,13 +111,14 @@ class Batch:
         if said in ("new", "again"):
             entry.origin = each.origin
         if said in ("new", "again", "same"):  # otherwise what it lacked before, it lacks now
-            entry.unlaid = f"Not all came from {each.origin}: {lacks}" if lacks else ""
+            entry.lacks = f"Not all came from {each.origin}: {lacks}" if lacks else ""
+            entry.unlaid = ""
         elif said == "in part":
             entry.unlaid = (
                 f"What came last from {each.origin} could not be read wholly, so the work before it stays and is "
                 f"graded; mend what came, or ask for it again: {lacks}"
             )
-        elif said == "stays" and not lacks and not entry.unlaid.startswith("Not all came"):
+        elif said == "stays" and not lacks:
             entry.unlaid = ""  # nothing later came: what could not be read or written then is this
         elif said == "before":
             self.problems.append(f"{each.student}: what {each.origin} has came before, and later work took its place")
@@ -196,23 +197,22 @@ class Batch:
         """Those whose work and whose marks somebody removed: they have left the course."""
         for student, entry in list(self.entries.items()):
             folder = self.folder("submitted") / student / self.assignment
-            if not (entry.unlaid or os.path.lexists(folder) or standing(gradebook, self.assignment, student)):
+            if not (entry.collecting or os.path.lexists(folder) or standing(gradebook, self.assignment, student)):
                 del self.entries[student]
                 place = self.course.coursedir.submitted_directory
                 self.problems.append(f"{student}: neither in {place}/ nor in the gradebook any more; left out")
 
     def _undecided(self, student: str, entry: record.Entry) -> None:
         """As long as other work lies there, nobody knows whether the later one was graded."""
+        entry.undecided = ""
         folder = Path("undecided", student, self.assignment)
         there = sorted(path.name for path in (self.root / folder).glob("*"))
         if there:
             place = Path(self.course.coursedir.submitted_directory, student, self.assignment)
-            entry.unlaid = (
+            entry.undecided = (
                 f"Two works came by two ways, and no time tells which is later: the other is {folder / there[-1]}. "
                 f"Let it take the place of {place}, or remove it"
             )
-        elif entry.unlaid.startswith("Two works"):
-            entry.unlaid = ""
 
     def _feedback(self, gradebook, jobs: int) -> None:
         """Make the feedback of those whose notebook, marks or comments changed."""

@@ -31,7 +31,9 @@ class Entry:
     replaces: str = ""  # what it replaced: when, and how many points that had
     late: str = ""  # how late it is
     feedback: str = ""  # of what the feedback shows
-    unlaid: str = ""  # why what came is not in submitted/
+    unlaid: str = ""  # why what came last is not in submitted/
+    lacks: str = ""  # what of the work in submitted/ did not come
+    undecided: str = ""  # that two works came, of which nobody knows which is later
     seconds: float = 0.0  # that its grading took
     came: list[str] = field(default_factory=list)  # digests of all that came
     notes: list[str] = field(default_factory=list)  # what was repaired or left behind
@@ -42,9 +44,14 @@ class Entry:
         return f"{self.marked} {self.trouble}"
 
     @property
+    def collecting(self) -> list[str]:
+        """What went wrong with it before it could be graded."""
+        return [each for each in (self.unlaid, self.lacks, self.undecided) if each]
+
+    @property
     def needs_attention(self) -> bool:
         """Whether its score, if it has one, cannot be final."""
-        return bool(self.unlaid or (self.trouble and self.settled != self.seen))
+        return bool(self.collecting or (self.trouble and self.settled != self.seen))
 
     @property
     def by_another(self) -> str:
@@ -62,7 +69,7 @@ class Entry:
         """One line for the table."""
         late = [self.origin if self.origin.endswith("LATE") else "", self.late]
         trouble = f"settled by hand: {self.trouble}" if self.trouble and self.settled == self.seen else self.trouble
-        parts = [self.unlaid, trouble, self.replaces, *late, self.by_another, *self.notes]
+        parts = [*self.collecting, trouble, self.replaces, *late, self.by_another, *self.notes]
         return ". ".join(part.rstrip(".") for part in parts if part)
 
 
