@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 from nbgrader.api import MissingEntry
 
-from course_lib.grading.marking import incoming, record
+from course_lib.grading.marking import accounts, incoming, record
 from course_lib.grading.marking.dates import LateDays, read_roster, rows, write_dates
 from course_lib.grading.marking.incoming import Arrived, from_archive, from_exchange
 from course_lib.grading.marking.laying import CAME, finish, lay
@@ -253,10 +253,10 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("killed_at", "counts", "told"), [
     (1, ["1"], "was not laid; give its archive again"), (2, ["1"], "was not laid; give its archive again"),
-    (3, ["2"], "what had come is laid"), (4, ["2"], None),
+    (3, ["2"], "what had come is laid"), (4, ["2"], "what had come is laid"), (5, ["2"], None),
 ])  # fmt: skip
 def test_a_run_that_is_killed_while_it_lays_loses_no_work(tmp_path, monkeypatch, killed_at, counts, told):
-    """Killed before each of the three renamings, and after all of them."""
+    """Killed before each of the four renamings, and after all of them."""
     came = []
     put(tmp_path, 1, None, came)
     moved = []
@@ -361,16 +361,16 @@ def test_a_file_that_cannot_be_read_is_named_with_its_student(tmp_path, monkeypa
 
         return opened
 
-    monkeypatch.setattr(incoming, "_owner", lambda folder: None)
+    monkeypatch.setattr(accounts, "owner_of", lambda folder: None)
     for owner, name in ((Path, "read_bytes"), (os, "open"), (os, "scandir")):
         monkeypatch.setattr(owner, name, denied(getattr(owner, name)))
     arrived, problems = (list(each) for each in from_exchange(tmp_path, "hw"))
     assert problems == [] and {each.student: [*map(str, each.files)] for each in arrived} == {
-        "anna": ["data.csv"], "zoe": ["data.csv", "hw.ipynb", "locked/x.csv", "timestamp.txt"],
+        "anna": ["data.csv"], "zoe": ["hw.ipynb", "data.csv", "timestamp.txt", "locked/x.csv"],
     }  # fmt: skip
     said = {each.student: each.lacks for each in arrived}
     assert said["zoe"] == () and said["anna"] == tuple(
-        f"'{name}' cannot be read: Permission denied" for name in ("hw.ipynb", "locked", "timestamp.txt")
+        f"'{name}' cannot be read: Permission denied" for name in ("hw.ipynb", "timestamp.txt", "locked")
     )
 
 
@@ -424,7 +424,8 @@ def test_the_exchange_gives_the_newest_of_each_and_stops_for_nobody(tmp_path):
     assert {each.student: each.time for each in arrived}["anna"] == datetime(2026, 11, 3, 18)
     said = " ".join(problems)
     assert said.count("its time cannot be right") == 2
-    assert "no student can have this name" in said and "no plain file" in said
+    assert "no student can have this name" in said
+    assert [len(each.left) for each in arrived] == [0, 1]
 
 
 @pytest.mark.parametrize("stamped", [True, False], ids=["with a stamp", "by its name"])
@@ -449,7 +450,7 @@ def test_an_exchange_that_is_not_there_is_said(tmp_path):
 
 def exchange(folder, monkeypatch, owner):
     """What is said of an exchange in which `owner` tells the account of a folder by its name, and whose work it is."""
-    monkeypatch.setattr(incoming, "_owner", lambda each: owner(each.name))
+    monkeypatch.setattr(accounts, "owner_of", lambda each: owner(each.name))
     arrived, problems = from_exchange(folder, "hw")
     return problems, {each.student: each.origin for each in arrived}
 

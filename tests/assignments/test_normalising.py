@@ -595,6 +595,25 @@ def test_a_file_whose_name_the_disk_cannot_take_costs_no_other_file(tmp_path, re
     assert written == {f"{ASSIGNMENT}.ipynb", "true.csv", *names[:-1]}
 
 
+def test_a_file_below_too_many_folders_costs_no_other_file(tmp_path, releases, solved):
+    """A call of Python's that makes all of them, or removes them afterwards, goes one deeper for each."""
+    for number, written in ((files.PARTS - 2, True), (files.PARTS - 1, False), (1200, False)):  # below that of hw.zip
+        folder, place = tmp_path / str(number), "a/" * number + "x.csv"
+        laid(folder, {"hw.zip": {"hw.ipynb": ..., "true.csv": b"2"}}, solved.encode())
+        laid(folder, {"more.zip": {place: b"1"}})
+        doubts = normalise_into(folder, releases, set(), tmp_path / "out").doubts
+        assert ["cannot be written here (it lies in more than 49 folders)" in why for why in doubts] == [True][written:]
+        assert (tmp_path / "out" / "true.csv").exists()
+        assert (tmp_path / "out" / "more.zip" / place).is_file() == written
+
+
+def test_what_is_called_like_what_systems_leave_but_for_its_case_is_left_in_silence(tmp_path):
+    """On some disks a student's Timestamp.txt stands in the place of the course's."""
+    names = {"Timestamp.TXT": b"x", "a/DESKTOP.ini": b"x", "__macosx/a.csv": b"x"}
+    laid(tmp_path, names | {"a.zip": names})
+    assert files.handed_in(tmp_path) == ([], [], [])
+
+
 def test_a_full_disk_is_no_name(tmp_path, releases, solved, monkeypatch):
     laid(tmp_path / "in", {"hw.ipynb": ..., "true.csv": b"2"}, solved.encode())
 

@@ -4,11 +4,12 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 from course_lib._extras import needed
 from course_lib.files import replacing
-from course_lib.grading.marking import dates, incoming, laying, lms, record, report
+from course_lib.grading.marking import collecting, dates, incoming, laying, lms, record, report
 from course_lib.grading.marking.alone import cores, gradebook_of, open_course, room
 from course_lib.grading.marking.cluster import places
 from course_lib.grading.marking.feedback import PAGES, feedback
@@ -92,36 +93,13 @@ class Batch:
         saved = time.monotonic()
         try:
             for each in arrived:
-                self._lay(each)
+                entry, place = self.entries.setdefault(each.student, record.Entry()), self.folder("submitted")
+                self.problems += collecting.take(each, entry, self.root, self.assignment, place)
                 if time.monotonic() - saved > SAVE_S:  # a run that is killed runs no `finally`
                     record.save(self.record, self.entries)
                     saved = time.monotonic()
         finally:
             record.save(self.record, self.entries)
-
-    def _lay(self, each: incoming.Arrived) -> None:
-        """Lay what one student handed in, and note what became of it."""
-        entry = self.entries.setdefault(each.student, record.Entry())
-        lacks = ", ".join(each.lacks)
-        try:
-            said = laying.lay(each, self.root, self.assignment, entry.came, self.folder("submitted"))
-        except OSError as error:  # whatever its files are called, the next student's are collected
-            entry.unlaid = f"What came from {each.origin} cannot be written: {error.strerror or error}"
-            return
-        if said in ("new", "again"):
-            entry.origin = each.origin
-        if said in ("new", "again", "same"):  # otherwise what it lacked before, it lacks now
-            entry.lacks = f"Not all came from {each.origin}: {lacks}" if lacks else ""
-            entry.unlaid = ""
-        elif said == "in part":
-            entry.unlaid = (
-                f"What came last from {each.origin} could not be read wholly, so the work before it stays and is "
-                f"graded; mend what came, or ask for it again: {lacks}"
-            )
-        elif said == "stays" and not lacks:
-            entry.unlaid = ""  # nothing later came: what could not be read or written then is this
-        elif said == "before":
-            self.problems.append(f"{each.student}: what {each.origin} has came before, and later work took its place")
 
     def grade(self, force: bool = False, jobs: int | None = None, scheduler: str = "") -> None:
         """Grade what is new, what changed, and what stopped the last time; all of it if `force`.
@@ -148,9 +126,10 @@ class Batch:
         """
         for student in students:
             entry = self.entries.get(student, record.Entry())
+            self._undecided(student, entry)
             if not entry.marked or entry.marked != entry.work:
                 self.problems.append(f"{student} was not settled: no marks of the last work are there")
-            elif not entry.trouble:
+            elif not entry.troubles:
                 self.problems.append(f"{student} was not settled: there is no trouble with the marks")
             else:
                 entry.settled = entry.seen
@@ -197,7 +176,8 @@ class Batch:
         """Those whose work and whose marks somebody removed: they have left the course."""
         for student, entry in list(self.entries.items()):
             folder = self.folder("submitted") / student / self.assignment
-            if not (entry.collecting or os.path.lexists(folder) or standing(gradebook, self.assignment, student)):
+            elsewhere = entry.unlaid or entry.undecided
+            if not (elsewhere or os.path.lexists(folder) or standing(gradebook, self.assignment, student)):
                 del self.entries[student]
                 place = self.course.coursedir.submitted_directory
                 self.problems.append(f"{student}: neither in {place}/ nor in the gradebook any more; left out")
@@ -206,11 +186,12 @@ class Batch:
         """As long as other work lies there, nobody knows whether the later one was graded."""
         entry.undecided = ""
         folder = Path("undecided", student, self.assignment)
-        there = sorted(path.name for path in (self.root / folder).glob("*"))
+        there = [path.name for path in (self.root / folder).glob("*") if path.name.isdecimal()]
         if there:
+            other = folder / max(there, key=int)
             place = Path(self.course.coursedir.submitted_directory, student, self.assignment)
             entry.undecided = (
-                f"Two works came by two ways, and no time tells which is later: the other is {folder / there[-1]}. "
+                f"Two works came by two ways, and no time tells which is later: the other is {other}. "
                 f"Let it take the place of {place}, or remove it"
             )
 
@@ -270,15 +251,16 @@ class Batch:
             releases[name] = release_of(gradebook, self.assignment, name, released)
         return releases
 
-    def helpers(self) -> set[str]:
-        """The paths of all files that the instructor gives out."""
+    @cached_property
+    def helpers(self) -> frozenset[str]:
+        """The paths of all files that the instructor gives out, as they are when a run begins."""
         source = self.folder("source") / self.assignment
-        return {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+        return frozenset(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file())
 
     def _brought(self) -> Iterator[str | bytes]:
         """Paths and contents of the files that nbgrader lays beside a work when it grades it: marks hang on them."""
         source = self.folder("source") / self.assignment
-        for name in sorted(self.helpers()):
+        for name in sorted(self.helpers):
             if name.removesuffix(".ipynb") not in self.releases and not set(Path(name).parts) & SILENT:
                 yield name
                 yield (source / name).read_bytes()

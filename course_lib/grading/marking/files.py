@@ -15,7 +15,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -29,6 +29,7 @@ WRITTEN = {  # what a written answer may be handed in as
 }  # fmt: skip
 SECRET = "submission_secret.txt"  # nbgrader's, new each time the same work is submitted; feedback is fetched with it
 LARGEST, MOST, DEEPEST = 256 * 2**20, 500, 4  # bytes of all files, and of all archives; files; archives inside archives
+PARTS = 50  # of a path: Python goes one call deeper for each folder that it makes, copies or removes
 TOO_MANY = f"more than {MOST} files or {LARGEST >> 20} MiB: the rest was left behind"
 UNOPENED = f"is an archive inside too many, or one of more than {LARGEST >> 20} MiB, and was left behind"
 LINK = "is a link and was left behind"
@@ -38,6 +39,7 @@ BROKEN = (  # what reading an archive or a file may raise
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, NotImplementedError, OSError, EOFError, ValueError,
 )  # fmt: skip
 SILENT = {"__MACOSX", "__pycache__", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db", "desktop.ini", "timestamp.txt"}
+_SILENT = {name.casefold() for name in SILENT}
 
 
 class Found(NamedTuple):
@@ -70,12 +72,11 @@ def handed_in(folder: Path, helpers: Iterable[str] = ()) -> tuple[list[Found], l
 
     helpers : paths of files that the assignment itself brings, from its folder
     """
-    given = tuple(f"/{helper}" for helper in helpers)
+    given = frozenset(helpers)
     left: dict[str, list[PurePosixPath]] = defaultdict(list)  # by the reason
     found: list[Found] = []
     room = LARGEST
-    unread = _unread(folder, given, left)
-    for file in sorted(unread, key=lambda file: (_use(file.path, given), len(file.path.parts), file.path)):
+    for file in sorted(_unread(folder, given, left), key=lambda file: order(file.path, given)):
         if len(found) == MOST or file.size > room:
             left[TOO_MANY].append(file.path)
             continue
@@ -102,6 +103,16 @@ def handed_in_at(folder: Path, notes: list[str]) -> datetime.datetime | None:
     if time is None:
         notes.append("its time stamp cannot be read, so nobody knows whether it is late")
     return time
+
+
+def order(path: PurePosixPath, given: Set[str] = frozenset()) -> tuple:
+    """A key for sorting: first what is good for more (`given` is the assignment's own), and then what lies higher."""
+    return _use(path, given), len(path.parts), path
+
+
+def silent(parts: Iterable[str]) -> bool:
+    """Whether one of these is a name of `SILENT`, in any case: some disks take `Timestamp.txt` for the course's."""
+    return any(part.casefold() in _SILENT for part in parts)
 
 
 def safe_name(name: str) -> str | None:
@@ -143,12 +154,13 @@ def _is_notebook(path: PurePosixPath) -> bool:
     return bool(re.search(r"\.ipynb(\.(txt|json|html?))?$", path.name.strip(), re.IGNORECASE))
 
 
-def _is_given(path: PurePosixPath, given: tuple[str, ...]) -> bool:
+def _is_given(path: PurePosixPath, given: Set[str]) -> bool:
     """Whether it is called as a file of the assignment, in whichever folder the student has all of them."""
-    return f"/{path}".endswith(given)
+    parts = path.parts[-PARTS:]  # a name in an archive may have thousands
+    return any("/".join(parts[at:]) in given for at in range(len(parts)))
 
 
-def _use(path: PurePosixPath, given: tuple[str, ...]) -> int:
+def _use(path: PurePosixPath, given: Set[str]) -> int:
     """What a file is good for. nbgrader lays the assignment's own files itself: a student's data come before them."""
     if _is_notebook(path):
         return NOTEBOOK
@@ -157,7 +169,7 @@ def _use(path: PurePosixPath, given: tuple[str, ...]) -> int:
     return OWN if path.suffix.lower() in DATA | WRITTEN else REST
 
 
-def _is_archive(file: _Unread, given: tuple[str, ...]) -> bool:
+def _is_archive(file: _Unread, given: Set[str]) -> bool:
     """Whether it is opened: an archive that is called like one, or like a notebook, and is not the assignment's own.
 
     Arrays, documents, tables and models (.npz, .docx, .xlsx, .keras, .pt) are archives as well: these are one file.
@@ -172,7 +184,7 @@ def _is_archive(file: _Unread, given: tuple[str, ...]) -> bool:
         return False
 
 
-def _unread(folder: Path, given: tuple[str, ...], left: dict[str, list[PurePosixPath]]) -> Iterator[_Unread]:
+def _unread(folder: Path, given: Set[str], left: dict[str, list[PurePosixPath]]) -> Iterator[_Unread]:
     """All files; in place of an archive, the files in it. Small archives are opened first: data are what is large."""
     room = LARGEST  # all archives stay in memory until the last of their files is read
     waiting = [(file, 0) for file in sorted(_walk(folder, left), key=lambda file: file.size)]
@@ -198,7 +210,7 @@ def _walk(folder: Path, left: dict[str, list[PurePosixPath]]) -> Iterator[_Unrea
     for there, inside in folders:  # it grows
         for entry in sorted(os.scandir(there), key=lambda entry: entry.name):
             place = inside / entry.name.encode("utf-8", "replace").decode()
-            if entry.name in SILENT or entry.name.startswith("."):
+            if silent([entry.name]) or entry.name.startswith("."):
                 continue
             if entry.is_symlink():
                 left[LINK].append(place)
@@ -232,9 +244,9 @@ def _members(content: bytes, place: PurePosixPath, left: dict[str, list[PurePosi
     found = []
     for member in archive.infolist():
         parts = [part for part in re.split(r"[/\\]", member.filename) if part not in ("", ".", "..")]
-        if not parts or member.is_dir() or any(part in SILENT or part.startswith(".") for part in parts):
+        if not parts or member.is_dir() or silent(parts) or any(p.startswith(".") for p in parts):
             continue
-        if _is_link(member):
+        if stat.S_ISLNK(member.external_attr >> 16):
             left[LINK].append(place.joinpath(*parts))
         else:
             read = partial(_unpacked, archive, member)
@@ -255,10 +267,6 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> b
     except BROKEN:
         why = "has a password" if member.flag_bits & 1 else "is damaged in its archive, or packed in an unknown way,"
         raise zipfile.BadZipFile(f"{why} and was left behind") from None
-
-
-def _is_link(member: zipfile.ZipInfo) -> bool:
-    return stat.S_ISLNK(member.external_attr >> 16)
 
 
 def _time(member: zipfile.ZipInfo) -> float:

@@ -28,6 +28,7 @@ from course_lib.grading.marking.alone import (
 )
 from course_lib.grading.marking.apart import FORK, Apart, Unfinished, wait_for_one
 from course_lib.grading.marking.cluster import grade_elsewhere, sending_limit
+from course_lib.grading.marking.collecting import recall
 from course_lib.grading.marking.files import safe_name
 from course_lib.grading.marking.normalise import NORMALISING_S, Normalised, normalise_into
 from course_lib.grading.marking.reading import Unreadable
@@ -171,7 +172,8 @@ class Gradings:
             if not stood:
                 entry.marked = ""  # what it says of marks was true of a gradebook that had this student
             target = self.batch.root / NORMALISED / student / self.batch.assignment
-            given = folder, self.batch.releases, self.batch.helpers(), target
+            recall(entry, folder)
+            given = folder, self.batch.releases, self.batch.helpers, target
             return [Job(student, entry, stood, is_known, Apart(NORMALISING_S, normalise_into, *given))]
         except Exception as error:  # whatever it is, the next student is graded
             self._unreadable(student, entry, error)

@@ -2,20 +2,22 @@
 
 The names are those that the two write today. Moodle: `Full Name_12345_assignsubmission_file/hw.ipynb`, with `file_/` in
 older versions, and no folder where the teacher wants none (mod/assign/classes/downloader.php). Canvas:
-`lastfirst_12345_67890_hw.ipynb`, with `LATE_` before the first number; the numbers are the user's and the file's, and
-an anonymous user is `anon_` and five letters (lib/content_zipper.rb).
+`lastfirst_12345_67890_hw.ipynb`, with `LATE_` before the first number; the numbers are the user's and the file's. An
+anonymous user is `anon_` and five letters, with no name before them (lib/content_zipper.rb).
 """
 
 import os
 import re
-import sys
+import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from course_lib.grading.marking.files import BROKEN, LARGEST, SILENT, handed_in_at, safe_name
+from course_lib.grading.marking import accounts
+from course_lib.grading.marking.accounts import NAMED
+from course_lib.grading.marking.files import BROKEN, LARGEST, NOTEBOOK, PARTS, handed_in_at, order, safe_name, silent
 from course_lib.grading.marking.lms import student_of
 from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.record import BY_ANOTHER
@@ -25,10 +27,9 @@ MOODLE = re.compile(
     r"(?:^|/)(?P<name>[^/_]+)_(?P<user>\d+)_assignsubmission_(?P<kind>[a-z]+)(?P<late>)_?/?(?P<rest>.+)$", re.DOTALL
 )
 CANVAS = re.compile(
-    r"(?:^|/)(?:(?P<name>[^/]+?)_)?(?P<late>LATE_)?(?P<user>\d+|anon_\w{5})_"
+    r"(?:^|/)(?:(?!(?:LATE_)?anon_[^\W_]{5}_)(?P<name>[^/]+?)_)?(?P<late>LATE_)?(?P<user>\d+|anon_[^\W_]{5})_"
     r"(?:\d+_(?P<rest>[^/]+)|(?P<kind>text|link)\.html)$"
 )
-NAMED = 10  # students in one sentence
 LONGEST = 120  # bytes of a file's name; a name in an archive may have more than a disk takes
 
 
@@ -39,7 +40,17 @@ class Arrived(NamedTuple):
     origin: str  # for the table: which way, and whether that way calls it late
     files: dict[PurePosixPath, bytes]
     time: datetime | None = None  # UTC, without a zone
-    lacks: tuple[str, ...] = ()  # why some of it is not among `files`
+    lacks: tuple[str, ...] = ()  # what could not be read and is not among `files`, in a few sentences
+    left: tuple[str, ...] = ()  # what was left out as too large, or as no plain file; it would be each time it comes
+
+
+class _Unread(NamedTuple):
+    """A file of which nothing was read yet."""
+
+    place: PurePosixPath  # for messages
+    size: int
+    read: Callable[[], bytes]
+    other: str = ""  # what it is where it is no plain file; it is then never read
 
 
 def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arrived], list[str]]:
@@ -61,15 +72,16 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
     problems: list[str] = []
     found: dict[str, _Files] = {}
     origins: dict[str, str] = {}
-    for place, size, read in _in_folder(path, PurePosixPath(), problems) if path.is_dir() else _in_zip(path):
-        if SILENT.intersection(place.parts):
+    for file in _in_folder(path) if path.is_dir() else _in_zip(path):
+        place = file.place
+        if silent(place.parts):
             continue
         match = MOODLE.search(str(place)) or CANVAS.search(str(place))
         if match is None:
             problems.append(f"{_shown(place)} has no name of Moodle's or Canvas's and was left out")
             continue
         laid = _safe_path(match["rest"] or f"{match['kind']}.html")
-        if SILENT.intersection(laid.parts):  # above all a student's own timestamp.txt: it would count as the course's
+        if silent(laid.parts):  # above all a student's own timestamp.txt: it would count as the course's
             continue
         system = "Moodle" if match.re is MOODLE else "Canvas"
         student = student_of(match["user"], students)
@@ -80,7 +92,7 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
             )
             continue
         origins[student] = f"{system}: {(match['name'] or 'anonymous')[:60]}{', LATE' if match['late'] else ''}"
-        found.setdefault(student, _Files()).add(laid, (place, size, read))
+        found.setdefault(student, _Files()).add(laid, file)
     if not found:
         raise ValueError(f"{path.name} holds no file with a name of Moodle's or Canvas's. {' '.join(problems[:3])}")
     return (_arrived(name, origins[name], files) for name, files in found.items()), problems
@@ -92,10 +104,9 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
     nbgrader's own `collect` stops for everybody at one time stamp that it cannot read, follows links, and keeps the
     older work unless it is told `--update`. Where a time cannot be read, or has not come yet, the folder's counts here.
     A course without an exchange has no such folder; that is said as well. So is whose account another's work came from,
-    where accounts tell anything (`_telling`).
+    where accounts tell anything (`accounts.telling`).
     """
     newest: dict[str, tuple[datetime, str | None, Path]] = {}
-    tomorrow = datetime.now(UTC).replace(tzinfo=None) + timedelta(days=1)
     problems: list[str] = []
     wrote: list[tuple[str | None, str]] = []
     try:
@@ -108,36 +119,57 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
         )
     for folder in folders:
         student, here, rest = folder.name.partition(f"+{assignment}+")
-        if not here or folder.is_symlink() or not folder.is_dir():
+        if not here:
+            continue
+        try:
+            if folder.is_symlink() or not folder.is_dir():
+                continue
+            owner, (time, right) = accounts.owner_of(folder), _time(folder, rest)
+        except (OSError, ValueError, OverflowError) as error:  # the last two: of a time that no calendar has
+            why = error.strerror if isinstance(error, OSError) else error
+            problems.append(f"{_shown(folder.name)} in the exchange cannot be looked at and was left out: {why}")
             continue
         if safe_name(student) != student:
             problems.append(f"{_shown(folder.name)} in the exchange: no student can have this name")
             continue
-        wrote.append((owner := _owner(folder), student))
-        # A secret follows the time, whose zone may be written +08; the file has the time alone.
-        time = handed_in_at(folder, notes=[]) or moment(rest.rpartition("+")[0]) or moment(rest)
-        if time is None or time > tomorrow:  # of a wrong clock, it would be the newest for ever
-            time = datetime.fromtimestamp(folder.stat().st_mtime, UTC).replace(tzinfo=None)
+        if not right:
             problems.append(f"{_shown(folder.name)} in the exchange: its time cannot be right; the folder's was taken")
+        wrote.append((owner, student))
         # Of two within a second, of which `time` has no fractions, the later by its name.
         if student not in newest or time >= newest[student][0]:
             newest[student] = (time, owner, folder)
-    strangers, said = _telling(wrote, {folder.name.partition("+")[0] for folder in folders}, inbound)
+    strangers, said = accounts.telling(wrote, {folder.name.partition("+")[0] for folder in folders}, inbound)
     problems += said
-    found = {student: (_in_place(folder, problems), *how) for student, (*how, folder) in newest.items()}
     origins = {(owner, student): f"{BY_ANOTHER}{owner}" for owner, student in wrote if owner in strangers - {student}}
     return (
-        _arrived(name, origins.get((owner, name), "exchange"), files, time)
-        for name, (files, time, owner) in found.items()
+        _arrived(student, origins.get((owner, student), "exchange"), _in_place(folder), time)
+        for student, (time, owner, folder) in newest.items()
     ), problems
 
 
 def contents_of(folder: Path) -> dict[PurePosixPath, bytes]:
     """The files of one student's folder, as far as they can be read."""
-    return _arrived("", "", _in_place(folder, [])).files
+    return _arrived("", "", _in_place(folder)).files
 
 
-def _in_zip(path: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
+def _time(folder: Path, rest: str) -> tuple[datetime, bool]:
+    """When a folder of the exchange was handed in, in UTC, and whether that is what it says of itself.
+
+    rest : what follows the assignment in its name
+
+    Raises
+    ------
+    OSError, ValueError, OverflowError : it says nothing, and neither does the disk.
+    """
+    # A secret follows the time, whose zone may be written +08; the file has the time alone.
+    time = handed_in_at(folder, notes=[]) or moment(rest.rpartition("+")[0]) or moment(rest)
+    tomorrow = datetime.now(UTC).replace(tzinfo=None) + timedelta(days=1)
+    if time and time <= tomorrow:  # of a wrong clock, it would be the newest for ever
+        return time, True
+    return datetime.fromtimestamp(folder.stat().st_mtime, UTC).replace(tzinfo=None), False
+
+
+def _in_zip(path: Path) -> Iterator[_Unread]:
     """The files of an archive, an archive inside it as the file that it is; names are data, and nothing is unpacked."""
     try:
         archive = zipfile.ZipFile(path)  # open until its last file is read: each opening goes through all the names
@@ -146,74 +178,107 @@ def _in_zip(path: Path) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes
     for member in archive.infolist():
         place = PurePosixPath(*re.split(r"[/\\]", member.filename))
         if not member.is_dir():
-            yield place, member.file_size, lambda member=member: archive.read(member)
+            yield _Unread(place, member.file_size, lambda member=member: archive.read(member))
 
 
-def _in_folder(
-    folder: Path, inside: PurePosixPath, problems: list[str]
-) -> Iterator[tuple[PurePosixPath, int, Callable[[], bytes]]]:
-    """The files of a folder; a link, a pipe or a device in it is named and left out.
-
-    A folder that cannot be read is a file that cannot.
-    """
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        yield inside, 0, folder.read_bytes
-        return
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _in_folder(Path(entry.path), inside / entry.name, problems)
-        elif entry.is_file(follow_symlinks=False):
-            yield inside / entry.name, entry.stat().st_size, Path(entry.path).read_bytes
-        else:
-            problems.append(f"{_shown(folder.name)}/{_shown(entry.name)} is no plain file; left out")
-
-
-def _in_place(folder: Path, problems: list[str]) -> dict[PurePosixPath, tuple]:
-    """The files of one student's folder, for `_arrived`."""
-    return {place: (place, size, read) for place, size, read in _in_folder(folder, PurePosixPath(), problems)}
-
-
-def _arrived(student: str, origin: str, files: Mapping[PurePosixPath, tuple], time: datetime | None = None) -> Arrived:
-    """One student's files, as far as they can be read and are not too large; the others are what it lacks."""
-    contents, lacks, room = {}, [], LARGEST
-    for path, (place, size, read) in files.items():
-        if size > room:
-            lacks.append(f"{_shown(place)} was left out: one student's files have more than {LARGEST >> 20} MiB")
-            continue
+def _in_folder(top: Path) -> Iterator[_Unread]:
+    """The files of a folder, however deep, and its links, pipes and devices. A folder that cannot be read is a file."""
+    folders = [(top, PurePosixPath())]
+    for folder, inside in folders:  # it grows
         try:
-            contents[path] = read()
-        except BROKEN as error:
-            why = error.strerror if isinstance(error, OSError) else None
-            lacks.append(f"{_shown(place)} cannot be read: {str(why or error)[:60]}")
-        room -= size
-    return Arrived(student, origin, contents, time, tuple(lacks))
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            yield _Unread(inside, 0, folder.read_bytes)  # which raises what is to be said
+            continue
+        for entry in entries:
+            path, place = Path(entry.path), inside / entry.name
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:  # its folder may be listed, but not entered
+                yield _Unread(place, 0, path.read_bytes)
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                folders.append((path, place))
+            else:
+                link = "a link" if stat.S_ISLNK(status.st_mode) else "a pipe or a device"
+                yield _Unread(place, status.st_size, path.read_bytes, "" if stat.S_ISREG(status.st_mode) else link)
+
+
+def _in_place(folder: Path) -> dict[PurePosixPath, _Unread]:
+    """The files of one student's folder, for `_arrived`."""
+    return {file.place: file for file in _in_folder(folder)}
+
+
+def _arrived(who: str, origin: str, files: Mapping[PurePosixPath, _Unread], time: datetime | None = None) -> Arrived:
+    """One student's files, as far as there is room and they can be read."""
+    contents, lacks, left, room = {}, [], [], LARGEST
+    for path in sorted(files, key=_order):
+        place, size, read, other = files[path]
+        if other:
+            left.append(f"{_shown(place)} is {other}, no plain file; hand in the file itself")
+        elif len(path.parts) > PARTS:
+            left.append(f"{_shown(place)} lies in more than {PARTS - 1} folders; hand it in in fewer")
+        elif size > room:
+            left.append(f"{_shown(place)} was left out: one student's files have more than {LARGEST >> 20} MiB")
+        else:
+            try:
+                contents[path] = read()
+                room -= size
+            except BROKEN as error:
+                why = error.strerror if isinstance(error, OSError) else None
+                lacks.append(f"{_shown(place)} cannot be read: {str(why or error)[:60]}")
+    return Arrived(who, origin, contents, time, _few(lacks), _few(left))
+
+
+def _order(path: PurePosixPath) -> tuple:
+    """As `files` takes them, but what is called an archive comes after the notebooks: it may hold one."""
+    use, *rest = order(path)
+    return use != NOTEBOOK, ".zip" not in path.name.lower(), use, *rest
+
+
+def _few(said: list[str]) -> tuple[str, ...]:
+    """As many sentences as fit into a cell of a table."""
+    more = len(said) - NAMED
+    return *said[:NAMED], *([f"and {more} more file{'s' * (more > 1)}"] if more > 0 else [])
 
 
 class _Files(dict):
-    """One student's files, by where they are laid."""
+    """One student's files, by where they are laid; no two places differ in case alone, as some disks do not tell."""
 
     def __init__(self):
-        self.folders: set[PurePosixPath] = set()
+        self.files: set[str] = set()  # in one case, and so are the folders
+        self.folders: set[str] = set()
+        self.numbers: dict[tuple[str, bool], int] = {}  # the last that a name got, as a file or as a folder
 
-    def add(self, path: PurePosixPath, value) -> None:
+    def add(self, path: PurePosixPath, file: _Unread) -> None:
         """Under a name that no other has, and that is not another's folder."""
         made = PurePosixPath()
         for at, part in enumerate(path.parts, start=1):
-            number, name, last = 1, PurePosixPath(part), at == len(path.parts)
-            while made / name in self or (last and made / name in self.folders):
+            last = at == len(path.parts)
+            key = _plain(made / part), last
+            number = self.numbers.get(key, 1)
+            while (name := _plain(made / _numbered(part, number))) in self.files or (last and name in self.folders):
                 number += 1
-                name = PurePosixPath(part).with_name(f"{PurePosixPath(part).stem}_{number}{PurePosixPath(part).suffix}")
-            made /= name
-        self[made] = value
-        self.folders.update(made.parents)
+            self.numbers[key] = number
+            made /= _numbered(part, number)
+        self[made] = file
+        self.files.add(_plain(made))
+        self.folders.update(map(_plain, made.parents))
+
+
+def _plain(path: PurePosixPath) -> str:
+    return str(path).casefold()
+
+
+def _numbered(name: str, number: int) -> str:
+    """A name, but for the first with a number before its ending."""
+    return name if number == 1 else f"{PurePosixPath(name).stem}_{number}{PurePosixPath(name).suffix}"
 
 
 def _safe_path(text: str) -> PurePosixPath:
-    """A path inside a folder: no part of it leads out, and all can be written on any system."""
+    """A path inside a folder: no part of it leads out, and all can be written on any system; the last `PARTS` of it."""
     parts = [re.sub(r'[\x00-\x1f<>:"|?*]', "_", part) for part in re.split(r"[/\\]", text)]
-    return PurePosixPath(*[_short(part) for part in parts if part.strip(". ")] or ["unnamed"])
+    return PurePosixPath(*[_short(part) for part in parts if part.strip(". ")][-PARTS:] or ["unnamed"])
 
 
 def _short(name: str) -> str:
@@ -223,57 +288,6 @@ def _short(name: str) -> str:
         end = PurePosixPath(name).suffix.encode("utf-8", errors="replace")[:20]
         whole = whole[: LONGEST - len(end)] + end
     return whole.decode("utf-8", errors="ignore")
-
-
-def _telling(wrote: list[tuple[str | None, str]], students: set[str], inbound: Path) -> tuple[set[str], list[str]]:
-    """The accounts that wrote in the name of others and may be students', and sentences on these and on the others.
-
-    On many a drive all belongs to one account, and containers of all students run as one. What belongs to an account
-    that is no student's and wrote for several, or that the exchange itself belongs to, says nothing of anybody; nor
-    does any, where nobody's folder belongs to an account with the student's name.
-
-    wrote : the account and the student of each folder
-    students : all who ever handed something in in this course
-    """
-    others: dict[str, list[str]] = {}
-    for owner, student in wrote:
-        if owner not in (student, None):
-            others.setdefault(owner, []).append(student)
-    if not others:
-        return set(), []
-    course = _owner(inbound)
-    strangers = {
-        owner: whose
-        for owner, whose in others.items()
-        if owner in students or (len(set(whose)) == 1 and owner != course and any(o == s for o, s in wrote))
-    }
-    said = [_strange(owner, whose) for owner, whose in strangers.items()]
-    if silent := sorted(others.keys() - strangers):
-        number = sum(len(others[owner]) for owner in silent)
-        named = ", ".join(silent[:NAMED]) + (f" and {len(silent) - NAMED} more" if len(silent) > NAMED else "")
-        many = f"{number} folders in the exchange belong" if number > 1 else "A folder in the exchange belongs"
-        said.append(
-            f"{many} to {named}, by whom nobody can be told: the account is no student's, as on a drive or in "
-            "containers that have one for all. Whose work it is, is known by the folder's name alone"
-        )
-    return set(strangers), said
-
-
-def _strange(owner: str, students: list[str]) -> str:
-    """What to say of the folders in the exchange that one account wrote in the names of others."""
-    names = list(dict.fromkeys(students))
-    named = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-    many = f"{len(students)} folders in the exchange were" if len(students) > 1 else "A folder in the exchange was"
-    return f"{many} written by {owner} in the name of {named}: ask whose work it is"
-
-
-def _owner(folder: Path) -> str | None:
-    if sys.platform == "win32":
-        return None
-    try:
-        return folder.owner()
-    except KeyError:
-        return f"user {folder.stat().st_uid}"
 
 
 def _shown(name) -> str:

@@ -1,22 +1,34 @@
 """What came is laid where nbgrader collects, submitted/STUDENT/ASSIGNMENT, and what it replaces is kept.
 
-A run may be killed before its record is saved. So the file `CAME` in the folder of a work says what came, and gets
-there with the work.
+A run may be killed before its record is saved. So the file `CAME` in the folder of a work says what came and how, and
+gets there with the work.
 """
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from course_lib.grading.marking.files import SECRET, handed_in_at
 from course_lib.grading.marking.incoming import Arrived, contents_of
 
-ARRIVING, ARRIVED = ".{}.arriving", ".{}.arrived"  # beside its place: what is being written, and what is whole
-CAME = ".came"  # in a work's folder: its digest, and WHOLE or PART
+# Beside the place of a work: what is being written, what is whole, and what it replaces until that is in replaced/.
+ARRIVING, ARRIVED, REPLACED = ".{}.arriving", ".{}.arrived", ".{}.replaced"
+CAME = ".came"  # in a work's folder: a `Came`
 WHOLE, PART, MENDED = "whole", "part", "mended"  # how a work lies there: as all of it came, as some did, or otherwise
+
+
+class Came(NamedTuple):
+    """What the course wrote down of a work when it laid it."""
+
+    work: str = ""  # its digest
+    how: str = ""  # WHOLE or PART
+    origin: str = ""
+    lacks: str = ""  # as `lacking` says it
 
 
 def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitted: str | Path = "submitted") -> str:
@@ -37,24 +49,29 @@ def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitte
 
     Raises
     ------
-    OSError : it cannot be written; what was there is there.
+    OSError : it cannot be written; what was there is there. Where it is replaced/ alone that cannot be written to, what
+        was there waits beside its place, and `finish` tries again.
     """
+    # No student writes that file, on no disk: undecided work that a person puts into its place would have it.
+    files = {path: content for path, content in arrived.files.items() if path.name.casefold() != CAME}
     place = root / submitted / arrived.student / assignment
-    work = _digest(arrived.files)
+    work = _digest(files)
     said = _later(arrived, work, place, came) if place.exists() else "new"
     if arrived.lacks and said in ("again", "undecided"):
         said = "in part"
     if said in ("new", "again", "undecided"):
-        target = place if said != "undecided" else _next(root / "undecided" / arrived.student / assignment)
-        scratch, whole = (place.with_name(name.format(assignment)) for name in (ARRIVING, ARRIVED))
+        scratch, whole, old = _beside(place)
         try:
-            _write(arrived, scratch)
-            if target == place:
-                (scratch / CAME).write_text(f"{work} {PART if arrived.lacks else WHOLE}", encoding="utf-8")
+            _write(files, arrived.time, scratch)
+            note = Came(work, PART if arrived.lacks else WHOLE, arrived.origin, lacking(arrived))
+            (scratch / CAME).write_text(json.dumps(note._asdict()), encoding="utf-8")
             os.replace(scratch, whole)
+            if said == "undecided":  # what moves may be copied: a course may have its folders on several file systems
+                shutil.move(whole, _next(root / "undecided" / arrived.student / assignment))
+            else:
+                _put(whole, place, old)
             if said == "again":
-                shutil.move(place, _next(root / "replaced" / arrived.student / assignment))
-            shutil.move(whole, target)  # which copies where a course has its folders on several file systems
+                shutil.move(old, _next(root / "replaced" / arrived.student / assignment))
         finally:  # not where the process is killed: `finish`
             shutil.rmtree(scratch, ignore_errors=True)
     if not arrived.lacks and work not in came:
@@ -62,22 +79,72 @@ def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitte
     return said
 
 
+def lacking(arrived: Arrived) -> str:
+    """What of it did not come, and why; "" where all of it did."""
+    return ", ".join((*arrived.lacks, *arrived.left))
+
+
+def noted(folder: Path) -> Came:
+    """What the course wrote down of the work in this folder; nothing of work that it did not lay."""
+    path = folder / CAME
+    try:
+        return _read(path.read_bytes() if path.is_file() and not path.is_symlink() else b"")
+    except OSError:
+        return Came()
+
+
 def finish(root: Path, assignment: str, submitted: str | Path = "submitted") -> list[str]:
     """Complete what `lay` had begun when its process was killed, or remove it; one sentence for each student."""
     said = []
-    for left in sorted((root / submitted).glob(f"*/.{assignment}.arriv*")):
-        place = left.with_name(assignment)
+    names = [name.format(assignment) for name in (ARRIVING, ARRIVED, REPLACED)]
+    for folder in sorted({left.parent for name in names for left in (root / submitted).glob(f"*/{name}")}):
         try:
-            if left.name == ARRIVED.format(assignment) and not place.exists():
-                os.replace(left, place)
-                told = "what had come is laid"
-            else:
-                shutil.rmtree(left)
-                told = "what came was not laid; give its archive again"
+            told = _finish(folder / assignment, root / "replaced" / folder.name / assignment)
         except OSError as error:
-            told = f"{left} is in the way: {error.strerror}"
-        said.append(f"{left.parent.name}: a run was interrupted here; {told}")
+            told = f"what it left in {folder} is in the way: {error.strerror or error}"
+        said.append(f"{folder.name}: a run was interrupted here; {told}")
     return said
+
+
+def _finish(place: Path, replaced: Path) -> str:
+    """Complete one student's, and say what became of it."""
+    scratch, whole, old = _beside(place)
+    told = "what had come is laid"
+    if not place.exists() and whole.exists():
+        os.replace(whole, place)
+    elif not place.exists() and old.exists():
+        os.replace(old, place)
+        told = "what was there is there again"
+    if old.exists():
+        shutil.move(old, _next(replaced))
+    for left in (scratch, whole):
+        if left.exists():
+            shutil.rmtree(left)
+            told = "what came was not laid; give its archive again"
+    return told
+
+
+def _beside(place: Path) -> list[Path]:
+    """Where a work is written, where it is when it is whole, and where what it replaces waits."""
+    return [place.with_name(name.format(place.name)) for name in (ARRIVING, ARRIVED, REPLACED)]
+
+
+def _put(whole: Path, place: Path, old: Path) -> None:
+    """Let it take the place of what is there, which becomes `old`: by renaming, so that neither is ever there in part.
+
+    Raises
+    ------
+    OSError : it cannot; what was there is there.
+    """
+    if not place.exists():
+        os.replace(whole, place)
+        return
+    os.replace(place, old)
+    try:
+        os.replace(whole, place)
+    except OSError:
+        os.replace(old, place)
+        raise
 
 
 def _later(arrived: Arrived, work: str, place: Path, came: list[str]) -> str:
@@ -106,22 +173,32 @@ def _lying(place: Path, came: list[str]) -> tuple[str, str]:
     """
     files = contents_of(place)
     there = _digest(files)
-    work, _, how = files.get(PurePosixPath(CAME), b"").decode(errors="replace").partition(" ")
-    if work != there:
+    said = _read(files.get(PurePosixPath(CAME), b""))
+    if said.work != there:
         return there, WHOLE if there in came else MENDED
-    if how == WHOLE and there not in came:
+    if said.how == WHOLE and there not in came:
         came.append(there)
-    return there, how
+    return there, said.how
 
 
-def _write(arrived: Arrived, folder: Path) -> None:
+def _read(content: bytes) -> Came:
+    """What a file `CAME` says."""
+    try:
+        return Came(**{name: str(value) for name, value in json.loads(content).items()})
+    except (ValueError, AttributeError, TypeError, RecursionError):  # of an older version: the digest and how it lies
+        return Came(*content.decode(errors="replace").split(" ")[:2])
+
+
+def _write(files: Mapping[PurePosixPath, bytes], time: datetime | None, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for path, content in arrived.files.items():
+    for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
-    if arrived.time:
-        (folder / "timestamp.txt").write_text(f"{arrived.time:%Y-%m-%d %H:%M:%S} UTC\n", encoding="utf-8")
+    if sum(path.is_file() for path in folder.rglob("*")) < len(files):
+        raise OSError("this disk takes the names of two of its files for one")
+    if time:
+        (folder / "timestamp.txt").write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC\n", encoding="utf-8")
 
 
 def _next(folder: Path) -> Path:

@@ -12,6 +12,7 @@ from course_lib._extras import needed
 from course_lib.grading.marking.cells import belongs, imported, known_in, rebuilt, unwritten
 from course_lib.grading.marking.files import (
     DATA,
+    PARTS,
     SECRET,
     TOO_MANY,
     UNOPENED,
@@ -121,6 +122,8 @@ def write(normalised: Normalised, folder: Path) -> list[str]:
     doubts = []
     for path, content in normalised.data.items():
         try:
+            if len(path.parts) > PARTS:
+                raise OSError(errno.ENAMETOOLONG, f"it lies in more than {PARTS - 1} folders")
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
         except OSError as error:
@@ -130,7 +133,7 @@ def write(normalised: Normalised, folder: Path) -> list[str]:
                 f"{str(path)[:80]!r} was left behind, as its name cannot be written here ({error.strerror}): if the "
                 "notebook reads it, give it another name in both; if not, let the marks stand"
             )
-    if normalised.time:  # last: some disks take a student's Timestamp.txt for it
+    if normalised.time:
         (folder / "timestamp.txt").write_text(f"{normalised.time:%Y-%m-%d %H:%M:%S} UTC\n", encoding="utf-8")
     return doubts
 

@@ -87,10 +87,7 @@ def causes(said: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
 def said_of(entries: Mapping[str, Entry]) -> dict[str, list[tuple[str, list[str]]]]:
     """The causes of each kind in `SAID`."""
     texts = {
-        "attention": {
-            student: [*entry.collecting, entry.trouble] if entry.trouble else entry.collecting
-            for student, entry in entries.items()
-        },
+        "attention": {student: entry.troubles for student, entry in entries.items()},
         "changed": {student: entry.changed for student, entry in entries.items()},
         "repaired": {
             student: [note for note in entry.notes if note not in entry.changed] for student, entry in entries.items()

@@ -31,27 +31,37 @@ class Entry:
     replaces: str = ""  # what it replaced: when, and how many points that had
     late: str = ""  # how late it is
     feedback: str = ""  # of what the feedback shows
-    unlaid: str = ""  # why what came last is not in submitted/
+    laid: str = ""  # a digest of the work of which `origin` and `lacks` tell
+    unlaid: dict[str, str] = field(default_factory=dict)  # by which way what is not in submitted/ came -> why
     lacks: str = ""  # what of the work in submitted/ did not come
     undecided: str = ""  # that two works came, of which nobody knows which is later
     seconds: float = 0.0  # that its grading took
     came: list[str] = field(default_factory=list)  # digests of all that came
     notes: list[str] = field(default_factory=list)  # what was repaired or left behind
 
+    def __post_init__(self):
+        if isinstance(self.unlaid, str):  # of an older version, which did not know by which way
+            self.unlaid = {"": self.unlaid} if self.unlaid else {}
+
     @property
     def seen(self) -> str:
         """What somebody looks at who settles it: other work, or another trouble, is not settled by that."""
-        return f"{self.marked} {self.trouble}"
+        return " ".join([self.marked, self.trouble, *self.collecting])
 
     @property
     def collecting(self) -> list[str]:
         """What went wrong with it before it could be graded."""
-        return [each for each in (self.unlaid, self.lacks, self.undecided) if each]
+        return [each for each in (*self.unlaid.values(), self.lacks, self.undecided) if each]
+
+    @property
+    def troubles(self) -> list[str]:
+        """All for which somebody must look, or has looked."""
+        return [*self.collecting, self.trouble] if self.trouble else self.collecting
 
     @property
     def needs_attention(self) -> bool:
         """Whether its score, if it has one, cannot be final."""
-        return bool(self.collecting or (self.trouble and self.settled != self.seen))
+        return bool(self.troubles) and self.settled != self.seen
 
     @property
     def by_another(self) -> str:
@@ -68,9 +78,9 @@ class Entry:
     def why(self) -> str:
         """One line for the table."""
         late = [self.origin if self.origin.endswith("LATE") else "", self.late]
-        trouble = f"settled by hand: {self.trouble}" if self.trouble and self.settled == self.seen else self.trouble
-        parts = [*self.collecting, trouble, self.replaces, *late, self.by_another, *self.notes]
-        return ". ".join(part.rstrip(".") for part in parts if part)
+        parts = [*self.troubles, self.replaces, *late, self.by_another, *self.notes]
+        settled = "settled by hand: " if self.troubles and not self.needs_attention else ""
+        return settled + ". ".join(part.rstrip(".") for part in parts if part)
 
 
 def load(path: Path) -> dict[str, Entry]:

@@ -33,7 +33,7 @@ def grade_solution(batch, grading: Callable[..., Apart]) -> None:
         return
     target = batch.root / NORMALISED / WORKER / batch.assignment
     try:
-        Apart(NORMALISING_S, normalise_into, source, batch.releases, batch.helpers(), target).result()
+        Apart(NORMALISING_S, normalise_into, source, batch.releases, batch.helpers, target).result()
         marks = grading(WORKER, {}, is_known=True).result()
     except (Unfinished, Unreadable) as error:
         marks = Marks({}, str(error))
