@@ -155,8 +155,8 @@ def test_the_solution_is_graded_once_and_again_when_it_changed(tmp_path, marked)
     before = noted.stat().st_mtime_ns
     course.hand_in(ben=MEAN)
     assert marked(course)[0] == 0 and noted.stat().st_mtime_ns == before
-    with (course.root / "source" / NAME / "data.txt").open("w") as file:
-        file.write("new")
+    with (course.root / "source" / NAME / f"{NAME}.ipynb").open("a") as file:
+        file.write("\n")
     course.hand_in(cleo=MEAN)
     assert marked(course)[0] == 0 and noted.stat().st_mtime_ns > before
     assert course.marks() == {student: {"test-mean": 2} for student in ("anna", "ben", "cleo")}
