@@ -4,13 +4,13 @@ import contextlib
 import errno
 import os
 import shutil
-import zipfile
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from course_lib.grading.marking import accounts, files, incoming
 from course_lib.grading.marking.incoming import from_archive, from_exchange
+from tests.support.archives import archive
 
 STAMP = "2026-11-03 17:00:00 UTC"
 
@@ -23,13 +23,6 @@ def submitted(exchange, student, **contents):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     return folder
-
-
-def archive(path, *names):
-    with zipfile.ZipFile(path, "w") as made:
-        for name in names:
-            made.writestr(name, f"of {name}")
-    return path
 
 
 def arrived(exchange):

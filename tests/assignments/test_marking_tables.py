@@ -25,6 +25,7 @@ from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.normalise import handed_in_at
 from course_lib.grading.marking.record import Entry
 from course_lib.grading.marking.report import COLUMNS, final_marks, summary, table, write_table
+from tests.support.archives import archive
 
 HEADER = (
     'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade","Grade can be changed",'
@@ -47,13 +48,6 @@ EARLY, LATE, FUTURE = datetime(2020, 11, 3, 17), datetime(2020, 11, 3, 18), date
 
 def written(path, text):
     path.write_text(text, encoding="utf-8")
-    return path
-
-
-def archive(path, *names):
-    with zipfile.ZipFile(path, "w") as made:
-        for name in names:
-            made.writestr(name, f"of {name}")
     return path
 
 
