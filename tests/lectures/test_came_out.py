@@ -104,6 +104,47 @@ def test_all_are_run_after_a_change_of_what_they_use(course, name):
     assert len(came_out.fingerprints()) == 2 and len(came_out.unchanged()) == (2 if "new" in name else 0)
 
 
+EXPERIMENTS = {
+    "small": "from notebooks.experiments import harness, plots",
+    "smaller": "from notebooks.experiments import harness",
+    "harness": "",
+    "plots": "import small",
+}
+
+
+@pytest.mark.parametrize("code", ["from notebooks.experiments import small", ["x = [\n", "'recorded/small.json']"]])
+def test_a_lecture_is_run_after_a_change_of_an_experiment_that_it_names_or_that_these_name(course, code):
+    folder, second = course / "notebooks" / "experiments", course / "notebooks" / "12-second.ipynb"
+    for name, text in EXPERIMENTS.items():
+        (folder / f"{name}.py").write_text(text)
+        (folder / "recorded" / f"{name}.json").write_text("{}")
+    (folder / "recorded" / "small").mkdir()
+    write(second, cell(code), cell("1"))
+    came_out.record(came_out.fingerprints(), [])
+    for name in (
+        "small.py",
+        "plots.py",
+        "harness.py",
+        "recorded/small.json",
+        "recorded/plots.json",
+        "recorded/small/runs.npz",
+        "recorded/small/small.py",
+    ):
+        before = (folder / name).read_text() if (folder / name).exists() else None
+        (folder / name).write_text("# as it is")
+        assert came_out.unchanged() == {"11-first"}, name
+        (folder / name).unlink() if before is None else (folder / name).write_text(before)
+        assert came_out.unchanged() == {"11-first", "12-second"}, name
+    for name in ("smaller.py", "recorded/smaller.json", "new.py"):
+        (folder / name).write_text("# as it is")
+        assert came_out.unchanged() == {"11-first", "12-second"}, name
+    for name in ("__init__.py", "recorded/__init__.py", "recorded/a.json", "tables/a.csv"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("# as it is")
+        assert came_out.unchanged() == set(), name
+        came_out.record(came_out.fingerprints(), [])
+
+
 @pytest.mark.parametrize(
     "name",
     ["course_lib/grading/marks.py", "course_lib/__pycache__/a.pyc", "notebooks/live/a.svg", "tests/test_a.py", "a.md"],

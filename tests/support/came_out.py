@@ -7,11 +7,12 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = "tests/lectures/came_out.json"
@@ -21,6 +22,10 @@ PROPERTY = "came out again"  # of the report of a test: with which fingerprint
 FILES = ("course_lib", "notebooks", "tests/conftest.py", "tests/lectures/test_execution.py")
 FILES += ("tests/support/lecture_process.py", ":(exclude)course_lib/grading", ":(exclude,glob)notebooks/*.ipynb")
 FILES += (":(exclude)notebooks/diagrams", ":(exclude)notebooks/live")
+# A script that stands here, and what it recorded, count for the lectures that have its name in their code, as a word,
+# and for those that use a script that has it; what is of no script counts for all.
+EXPERIMENTS = "notebooks/experiments/"
+SCRIPT = re.compile(rf"{EXPERIMENTS}(?!__init__)\w+\.py")
 SETTINGS = ("COURSE_DATA_SOURCE", "COURSE_DEVICE")
 # Every other package counts, as frameworks look for what is there. Of the course the files count; the version of what
 # pip itself needs is not in constraints.txt.
@@ -28,41 +33,65 @@ UNCOUNTED = ("attention_course-", "pip-", "setuptools-", "wheel-")
 
 
 def fingerprints() -> dict[str, str]:
-    """Of each lecture that has one, by its name."""
-    around, found = surroundings(), {}
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if around else ():
+    """Of each lecture that has one, by its name; none where git does not say which files there are."""
+    try:
+        files = {name: _hash((ROOT / name).read_bytes()) for name in files_used()}
+        texts = {script_of(name): (ROOT / name).read_text(encoding="utf-8") for name in files if SCRIPT.fullmatch(name)}
+    except (OSError, ValueError, subprocess.CalledProcessError):
+        return {}
+    system = [sys.implementation.name, platform.python_version(), platform.system(), platform.machine()]
+    around = [system, [os.environ.get(name) for name in SETTINGS], packages()]
+    words, found = {script: words_of(text) for script, text in texts.items()}, {}
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")) if files else ():
         try:
-            found[path.stem] = fingerprint(path, around)
+            cells = compared(path)
+            named = named_by(cells, words)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):  # whoever runs it says what is wrong
             continue
+        unused = words.keys() - named
+        used = {name: digest for name, digest in files.items() if script_of(name) not in unused}
+        found[path.stem] = _hash(json.dumps([used, *around, cells], sort_keys=True).encode())
     return found
 
 
-def fingerprint(path: Path, around: str) -> str:
-    """Of what nbval runs and compares in a notebook: prose, counts and layout do not matter."""
+def files_used() -> list[str]:
+    """The names of the files that a lecture can use, or that run it."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *FILES]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    return [name for name in sorted(filter(None, set(listed.decode().split("\0")))) if (ROOT / name).is_file()]
+
+
+def compared(path: Path) -> list[tuple]:
+    """What nbval runs and compares in a notebook: prose, counts and layout do not matter."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    compared = [
+    return [
         (cell["source"], cell["metadata"].get("tags"), cell["execution_count"] is None, cell["outputs"])
         for cell in cells
         if cell["cell_type"] == "code"
     ]
-    return _hash(json.dumps([around, compared], sort_keys=True).encode())
 
 
-def surroundings() -> str | None:
-    """The fingerprint of all that is no lecture; None where git does not say which files there are."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *FILES]
-    try:
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
-        names = sorted(filter(None, set(listed.decode().split("\0"))))
-        files = {name: _hash((ROOT / name).read_bytes()) for name in names if (ROOT / name).is_file()}
-    except (OSError, ValueError, subprocess.CalledProcessError):
+def script_of(name: str) -> str | None:
+    """The script that a file is or would be of: `gpt` of `gpt.py`, `recorded/gpt.json` and `recorded/gpt/a.npz`."""
+    if not name.startswith(EXPERIMENTS):
         return None
-    if not files:
-        return None
-    system = [sys.implementation.name, platform.python_version(), platform.system(), platform.machine()]
-    settings = [os.environ.get(name) for name in SETTINGS]
-    return _hash(json.dumps([files, system, settings, packages()]).encode())
+    parts = name.removeprefix(EXPERIMENTS).removeprefix("recorded/").split("/")
+    return PurePosixPath(parts[0]).stem
+
+
+def named_by(cells: list[tuple], words: Mapping[str, set[str]]) -> set[str]:
+    """The scripts that the code of cells names, and those that these name; of each script there is, its words."""
+    new = words.keys() & words_of("\n".join("".join(source) for source, *_ in cells))
+    found = set()
+    while new:
+        found |= new
+        new = (words.keys() & set().union(*(words[script] for script in new))) - found
+    return found
+
+
+def words_of(code: str) -> set[str]:
+    """Each of its names, also those in strings."""
+    return set(re.findall(r"\w+", code))
 
 
 def packages() -> list[str]:
