@@ -80,12 +80,12 @@ def test_a_training(few, arm, tmp_path, monkeypatch):
     record = Record(tmp_path / "tiny.json")
     with pytest.raises(Waiting):
         experiment.chosen(arm, record)
-    best = {f"{arm} trial {lr:g}": {"accuracy": [0.5 + lr], "lr": lr} for lr in experiment.RATES}
+    best = {f"{arm} trial {lr:g}": {"accuracy": [0.5 + lr], "lr": lr} for lr in experiment.RATES[arm]}
     record.file.write_text(json.dumps(best), encoding="utf-8")
     run = experiment.Run(arm, 1)
     monkeypatch.setattr(experiment, "EXPERIMENT", replace(experiment.EXPERIMENT, record=record))
     found = experiment.measure(run, record)
-    assert found["lr"] == experiment.RATES[-1] and len(found["accuracy"]) == 3
+    assert found["lr"] == experiment.RATES[arm][-1] and len(found["accuracy"]) == 3
     assert json.loads(json.dumps(found)) == found
 
 
