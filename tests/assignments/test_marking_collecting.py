@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 
 import pytest
+from traitlets.config import Config
 
 from course_lib.grading.marking import batch, gradings, record
 from course_lib.grading.marking.batch import Batch
@@ -123,6 +124,34 @@ def test_what_a_person_mended_is_not_told_to_be_unread_when_it_comes_wholly(tmp_
     place(tmp_path, "submitted", "hw.ipynb").write_text("mended")
     took(tmp_path, entry, MOODLE, "1")
     assert not entry.needs_attention and place(tmp_path, "submitted", "hw.ipynb").read_text() == "mended"
+
+
+def test_what_a_person_put_in_the_place_of_a_part_lacks_nothing(tmp_path):
+    entry = Entry()
+    took(tmp_path, entry, MOODLE, "1", [UNREAD])
+    place(tmp_path, "submitted", "hw.ipynb").write_text("mended, but for the data")
+    recall(entry, place(tmp_path))
+    assert entry.lacks
+    shutil.rmtree(place(tmp_path))
+    recall(entry, place(tmp_path))
+    assert entry.lacks, "nothing is there yet"
+    place(tmp_path).mkdir()
+    place(tmp_path, "submitted", "hw.ipynb").write_text("1")
+    recall(entry, place(tmp_path))
+    assert not entry.needs_attention
+    took(tmp_path, entry, MOODLE, "1", [UNREAD])
+    recall(entry, place(tmp_path))
+    assert entry.lacks, "it came again, and is the same"
+
+
+def test_work_that_another_account_wrote_is_its_students_when_the_own_account_hands_it_in(tmp_path):
+    """And stays that, whoever hands it in later."""
+    entry = Entry()
+    took(tmp_path, entry, EXCHANGE, "1")
+    assert entry.by_another
+    for origin in ("exchange", EXCHANGE):
+        took(tmp_path, entry, origin, "1", time=LATE)
+        assert entry.origin == "exchange" and not entry.changed
 
 
 def test_that_work_came_before_is_said(tmp_path):
@@ -257,7 +286,7 @@ def test_an_old_work_is_never_there_in_part_where_replaced_works_lie_on_another_
 @pytest.mark.parametrize(("left", "there", "told"), [
     ([".hw.replaced"], "0", "what was there is there again"),
     ([".hw.replaced", ".hw.arrived"], "1", "what had come is laid"),
-    ([".hw.replaced", ".hw.arriving"], "0", "what came was not laid; give its archive again"),
+    ([".hw.replaced", ".hw.arriving"], "0", "what came was not laid; the exchange brings it again"),
 ])  # fmt: skip
 def test_a_run_that_was_killed_while_it_replaced_is_completed(tmp_path, left, there, told):
     for number, name in enumerate(left):
@@ -337,6 +366,62 @@ def test_marks_of_work_that_is_not_whole_stand_when_somebody_has_looked(course):
 def test_what_an_older_version_settled_stays_settled():
     entry = graded(trouble="Not all of it ran", settled="w Not all of it ran")
     assert not entry.needs_attention and entry.why == "settled by hand: Not all of it ran"
+
+
+@pytest.mark.parametrize("how", ["other content", "another time"])
+def test_newer_work_that_cannot_be_read_either_is_not_settled(course, how):
+    """Nor does it read otherwise. What is settled stays settled in each run."""
+    entry = course.entries["anna"] = graded()
+    took(course.root, entry, "exchange", "1")
+    for _ in range(2):
+        took(course.root, entry, "exchange", "2", [UNREAD], time=LATE)
+        if not entry.settled:
+            course.settle(["anna"])
+        assert not entry.needs_attention
+    text, time = ("3", LATE) if how == "other content" else ("2", LATE.replace(hour=20))
+    took(course.root, entry, "exchange", text, [UNREAD], time=time)
+    assert entry.needs_attention
+
+
+def test_undecided_work_under_the_number_of_what_was_settled_is_not_settled(course):
+    entry = course.entries["anna"] = graded()
+    took(course.root, entry, "exchange", "1")
+    took(course.root, entry, MOODLE, "2")
+    course.settle(["anna"])
+    course._undecided("anna", entry)
+    assert entry.undecided and not entry.needs_attention
+    shutil.rmtree(place(course.root, "undecided", "1"))
+    took(course.root, entry, MOODLE, "3")
+    course._undecided("anna", entry)
+    assert "undecided/anna/hw/1" in entry.undecided and entry.needs_attention
+
+
+def test_what_was_settled_and_went_is_not_settled_when_it_comes_again(course):
+    entry = course.entries["anna"] = graded(lacks="Not all came")
+    course.settle(["anna"])
+    entry.unsettle()
+    assert not entry.needs_attention
+    entry.lacks = ""
+    entry.unsettle()
+    entry.lacks = "Not all came"
+    assert entry.needs_attention
+
+
+def test_a_course_whose_configuration_names_no_exchange_has_nbgraders(course, monkeypatch):
+    exchange = course.root / "exchange"
+    folder = exchange / "own" / "inbound" / "anna+hw+2020-11-03 17:00:00 UTC"
+    folder.mkdir(parents=True)
+    (folder / "hw.ipynb").write_text("1")
+    monkeypatch.setattr(batch.Exchange.root, "default_value", str(exchange))
+    course.course.config, course.course.coursedir.course_id = Config(), "own"
+    course.folder = lambda step: course.root / step
+    course.collect()
+    assert place(course.root, "submitted", "hw.ipynb").read_text() == "1"
+    course.problems.clear()
+    course.course.config.Exchange.root = ""
+    shutil.rmtree(exchange)
+    course.collect()
+    assert course.problems == []
 
 
 def test_who_has_two_works_is_settled_for_both(course):

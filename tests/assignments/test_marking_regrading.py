@@ -27,6 +27,7 @@ from course_lib.grading.marking.execute import STOPPED
 from course_lib.grading.marking.incoming import Arrived
 from course_lib.grading.outside.prepared import hidden_tests
 from tests.support.course import ASSIGNMENT, Course, filled_in, maximum, reference_answers
+from tests.support.folders import refuse
 
 FEEDBACK, GRADE = Batch._feedback, alone._grade
 FIRST, SECOND = datetime(2026, 11, 3, 17), datetime(2026, 11, 9, 17)
@@ -665,18 +666,11 @@ def collected(course, tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     shutil.copy(course.root / "submitted" / "anna" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", folder)
     (folder / "data.csv").write_text("1,2")
-    read = Path.read_bytes
-
-    def denied(path):
-        if path == folder / "data.csv":
-            raise PermissionError(errno.EACCES, "Permission denied")
-        return read(path)
-
     def collect(readable):
         made = Batch(course.root, ASSIGNMENT, say=lambda line: None)
         with monkeypatch.context() as patch:
             if not readable:
-                patch.setattr(Path, "read_bytes", denied)
+                refuse(patch, lambda path: path == folder / "data.csv")
             made.collect(tmp_path / "all")
         return made, made.entries["2"]
 
@@ -869,7 +863,15 @@ def test_marks_that_somebody_looked_at_stand_for_this_work_and_this_trouble(cour
     assert made.entries["anna"].needs_attention
     nbformat.write(filled_in(course.release, reference_answers(course.source)), place)
     made, said = settled("anna")
-    assert "anna was not settled: there is no trouble with the marks" in said
+    assert "anna was not settled: there is no trouble with the marks" in said and not made.entries["anna"].settled
+
+
+def test_that_a_run_was_interrupted_is_said_at_once_and_at_the_end(course):
+    """A slip in a table ends a run before its end."""
+    (course.root / "submitted" / "anna" / f".{ASSIGNMENT}.arriving").mkdir()
+    said = []
+    made = Batch(course.root, ASSIGNMENT, say=said.append)
+    assert said == made.problems and said[0].startswith("anna: a run was interrupted here; what came was not laid")
 
 
 def test_what_could_not_be_graded_cannot_be_settled(course, monkeypatch):

@@ -26,6 +26,7 @@ from course_lib.grading.marking.normalise import handed_in_at
 from course_lib.grading.marking.record import Entry
 from course_lib.grading.marking.report import COLUMNS, final_marks, summary, table, write_table
 from tests.support.archives import archive
+from tests.support.folders import refuse
 
 HEADER = (
     'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade","Grade can be changed",'
@@ -196,6 +197,40 @@ def test_what_an_instructor_mended_is_not_replaced_by_what_was_half_there(tmp_pa
     assert contents(tmp_path) == ["mended"]
 
 
+@pytest.mark.parametrize("way", ["mailed", "copied", "moved back", "undecided"])
+def test_what_a_person_put_there_stays_when_work_comes_again_that_came_before(tmp_path, way):
+    """However old the folder's time is; later work that is new takes its place."""
+    came, place = [], tmp_path / "submitted" / "anna" / "hw"
+    for content, time in ((1, EARLY), (2, LATE)):
+        put(tmp_path, content, time, came)
+    if way == "copied":  # its files alone, as `cp replaced/anna/hw/1/* submitted/anna/hw` does
+        for name in ("hw.ipynb", "timestamp.txt"):
+            shutil.copy(tmp_path / "replaced" / "anna" / "hw" / "1" / name, place)
+    else:
+        if way == "undecided":
+            assert put(tmp_path, 1.5, None, came) == "undecided"
+        shutil.rmtree(place)
+        if way == "mailed":
+            written(place.with_name("mail"), "mailed")
+            place.mkdir()
+            place.with_name("mail").rename(place / "hw.ipynb")
+        else:
+            shutil.move(tmp_path / ("undecided" if way == "undecided" else "replaced") / "anna" / "hw" / "1", place)
+    os.utime(place, (0, 0))
+    there = contents(tmp_path)
+    assert there != ["2"] and put(tmp_path, 2, LATE, came) == "stays" and contents(tmp_path) == there
+    assert put(tmp_path, 3, FUTURE, came) == "again" and contents(tmp_path) == ["3"]
+
+
+def test_where_a_person_put_work_without_a_time_new_work_is_undecided_unless_it_is_later(tmp_path):
+    place = tmp_path / "submitted" / "anna" / "hw"
+    place.mkdir(parents=True)
+    written(place / "hw.ipynb", "mailed")
+    came = []
+    said = [put(tmp_path, *how, came) for how in ((1, EARLY), (1, EARLY), (2, FUTURE))]
+    assert said == ["undecided", "stays", "again"]
+
+
 @pytest.mark.parametrize("time", [EARLY, None], ids=["exchange", "archive"])
 def test_what_came_in_part_takes_nobodys_place(tmp_path, time):
     """And is no work that came before: the whole one is that."""
@@ -246,7 +281,7 @@ def test_what_cannot_be_written_leaves_what_was_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("killed_at", "counts", "told"), [
-    (1, ["1"], "was not laid; give its archive again"), (2, ["1"], "was not laid; give its archive again"),
+    (1, ["1"], "was not laid; the exchange brings it again"), (2, ["1"], "was not laid; the exchange brings it again"),
     (3, ["2"], "what had come is laid"), (4, ["2"], "what had come is laid"), (5, ["2"], None),
 ])  # fmt: skip
 def test_a_run_that_is_killed_while_it_lays_loses_no_work(tmp_path, monkeypatch, killed_at, counts, told):
@@ -282,7 +317,8 @@ def test_half_a_work_is_not_laid(tmp_path):
     half.mkdir(parents=True)
     (half / "hw.ipynb").write_text("ha")
     (said,) = finish(tmp_path, "hw")
-    assert said == "anna: a run was interrupted here; what came was not laid; give its archive again"
+    assert said.startswith("anna: a run was interrupted here; what came was not laid; ")
+    assert said.endswith("; the exchange brings it again, and an archive has to be given again")
     assert put(tmp_path, 1, None, []) == "new" and contents(tmp_path) == ["1"]
 
 
@@ -349,15 +385,18 @@ def test_a_file_that_cannot_be_read_is_named_with_its_student(tmp_path, monkeypa
 
     def denied(real):
         def opened(path, *arguments, **more):
-            if "anna" in str(path) and Path(path).name in ("hw.ipynb", "timestamp.txt", "locked"):
+            if is_refused(Path(path)):
                 raise PermissionError(errno.EACCES, "Permission denied")
             return real(path, *arguments, **more)
 
         return opened
 
+    def is_refused(path):
+        return "anna" in str(path) and path.name in ("hw.ipynb", "timestamp.txt", "locked")
+
     monkeypatch.setattr(accounts, "owner_of", lambda folder: None)
-    for owner, name in ((Path, "read_bytes"), (os, "open"), (os, "scandir")):
-        monkeypatch.setattr(owner, name, denied(getattr(owner, name)))
+    monkeypatch.setattr(os, "open", denied(os.open))
+    refuse(monkeypatch, is_refused)
     arrived, problems = (list(each) for each in from_exchange(tmp_path, "hw"))
     assert problems == [] and {each.student: [*map(str, each.files)] for each in arrived} == {
         "anna": ["data.csv"], "zoe": ["hw.ipynb", "data.csv", "timestamp.txt", "locked/x.csv"],
@@ -366,6 +405,11 @@ def test_a_file_that_cannot_be_read_is_named_with_its_student(tmp_path, monkeypa
     assert said["zoe"] == () and said["anna"] == tuple(
         f"'{name}' cannot be read: Permission denied" for name in ("hw.ipynb", "timestamp.txt", "locked")
     )
+
+
+def test_what_is_no_text_does_not_keep_the_table_from_being_written(tmp_path):
+    write_table([dict.fromkeys(COLUMNS, "x\udcfcy")], tmp_path / "grades.csv")
+    assert "x?y" in (tmp_path / "grades.csv").read_text(encoding="utf-8")
 
 
 def test_a_number_that_could_be_anothers_goes_to_nobody(tmp_path):
@@ -438,7 +482,8 @@ def test_an_exchange_that_is_not_there_is_said(tmp_path):
     arrived, problems = (list(each) for each in from_exchange(tmp_path / "nowhere", "hw"))
     place = tmp_path / "nowhere"
     why = f"Nothing was collected from the exchange, {place}: No such file or directory. (A course "
-    why += "without an exchange sets the variable NBGRADER_EXCHANGE to nothing.)"
+    why += 'without an exchange sets c.Exchange.root = "" in nbgrader_config.py; or NBGRADER_EXCHANGE to nothing, '
+    why += "where that variable is read.)"
     assert arrived == [] and problems == [why]
 
 

@@ -2,10 +2,10 @@
 
 `python -m course_lib.grading.marking ASSIGNMENT`, run in an nbgrader course (`make grade` does), goes this way:
 
-1. *incoming* reads what the exchange or an archive of Moodle's or Canvas's brings, where `accounts` tells who wrote in
-   whose name, and *laying* lays it into `submitted/STUDENT/ASSIGNMENT/` as it came, where it is never changed. What it
-   replaces is kept in `replaced/`, and in `undecided/` where no time tells which is the later work. `collecting` notes
-   what became of it.
+1. *incoming* reads what the exchange or an archive of Moodle's or Canvas's brings, through no link (`unread`), where
+   `accounts` tells who wrote in whose name, and *laying* lays it into `submitted/STUDENT/ASSIGNMENT/` as it came, where
+   it is never changed. What it replaces is kept in `replaced/`, and in `undecided/` where no time tells which is the
+   later work. `collecting` notes what became of it.
 2. *normalise*: `files` finds the notebook among a student's files, `reading` makes a notebook of its bytes, and `cells`
    puts the student's answers into the released notebook, which `released` has from the gradebook, with what `strays`
    takes out of cells that are not theirs. `recognised` tells which cell is which, `changed` what was changed of the

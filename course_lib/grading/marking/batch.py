@@ -22,6 +22,7 @@ from course_lib.grading.marking.standing import names_of_cells, standing
 with needed("lab"):
     import nbformat
     from nbgrader.api import MissingEntry
+    from nbgrader.exchange.default import Exchange
 
 STRUCTURE = os.path.join("{nbgrader_step}", "{student_id}", "{assignment_id}")  # nbgrader's own
 SAVE_S = 1  # between two savings while works are laid: one takes a tenth of it where there are a thousand students
@@ -51,7 +52,9 @@ class Batch:
         with gradebook_of(self.course) as gradebook:
             dates.write_roster(gradebook, self.roster)
             self.releases = self._releases(gradebook)
-        self.problems += laying.finish(self.root, assignment, self.folder("submitted"))
+        for line in laying.finish(self.root, assignment, self.folder("submitted")):
+            self.say(line)  # now: a slip in a table may end the run before its last lines
+            self.problems.append(line)
         cells = (f"{name}{release.cells}" for name, release in self.releases.items())
         self.tests = _digest(*cells, *self._brought())
 
@@ -84,7 +87,7 @@ class Batch:
         """Lay what the exchange or an archive brings into submitted/, and say what it replaces."""
         if archive is None:
             arrived, problems = [], []
-            if exchange := str(self.course.config.Exchange.get("root") or ""):
+            if exchange := str(self.course.config.Exchange.get("root", Exchange.root.default_value) or ""):
                 inbound = Path(exchange, self.course.coursedir.course_id, "inbound")
                 arrived, problems = incoming.from_exchange(inbound, self.assignment)
         else:
@@ -122,7 +125,8 @@ class Batch:
     def settle(self, students: Iterable[str]) -> None:
         """Let the marks of these stand, whatever trouble there was: somebody has looked.
 
-        It holds for this work and this trouble. Who has no marks of the last work cannot be settled; that is said.
+        It holds for this work and this trouble, until that is over. Who has no marks of the last work cannot be
+        settled; that is said.
         """
         for student in students:
             entry = self.entries.get(student, record.Entry())
@@ -147,6 +151,7 @@ class Batch:
             for student, entry in self.entries.items():
                 entry.late = late.get((self.assignment, student), "")
                 self._undecided(student, entry)
+                entry.unsettle()
             self._leave_out(gradebook)
             self._feedback(gradebook, jobs or cores())
             rows = report.table(gradebook, self.assignment, self.entries)
@@ -184,11 +189,12 @@ class Batch:
 
     def _undecided(self, student: str, entry: record.Entry) -> None:
         """As long as other work lies there, nobody knows whether the later one was graded."""
-        entry.undecided = ""
+        entry.undecided, entry.others[record.UNDECIDED] = "", ""
         folder = Path("undecided", student, self.assignment)
         there = [path.name for path in (self.root / folder).glob("*") if path.name.isdecimal()]
         if there:
             other = folder / max(there, key=int)
+            entry.others[record.UNDECIDED] = laying.noted(self.root / other).work
             place = Path(self.course.coursedir.submitted_directory, student, self.assignment)
             entry.undecided = (
                 f"Two works came by two ways, and no time tells which is later: the other is {other}. "

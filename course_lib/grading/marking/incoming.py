@@ -6,11 +6,8 @@ older versions, and no folder where the teacher wants none (mod/assign/classes/d
 anonymous user is `anon_` and five letters, with no name before them (lib/content_zipper.rb).
 """
 
-import os
 import re
-import stat
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -21,6 +18,7 @@ from course_lib.grading.marking.files import BROKEN, LARGEST, NOTEBOOK, PARTS, h
 from course_lib.grading.marking.lms import student_of
 from course_lib.grading.marking.moments import moment
 from course_lib.grading.marking.record import BY_ANOTHER
+from course_lib.grading.marking.unread import LISTED, MANY, Unread, in_folder, in_zip
 
 # Moodle makes blanks of the underscores in a name: what has some is a file that a student called like one of Moodle's.
 MOODLE = re.compile(
@@ -30,7 +28,7 @@ CANVAS = re.compile(
     r"(?:^|/)(?:(?!(?:LATE_)?anon_[^\W_]{5}_)(?P<name>[^/]+?)_)?(?P<late>LATE_)?(?P<user>\d+|anon_[^\W_]{5})_"
     r"(?:\d+_(?P<rest>[^/]+)|(?P<kind>text|link)\.html)$"
 )
-LONGEST = 120  # bytes of a file's name; a name in an archive may have more than a disk takes
+LONGEST, PATH = 120, 900  # bytes of a file's name, and of its path: one in an archive may have more than a disk takes
 
 
 class Arrived(NamedTuple):
@@ -43,14 +41,10 @@ class Arrived(NamedTuple):
     lacks: tuple[str, ...] = ()  # what could not be read and is not among `files`, in a few sentences
     left: tuple[str, ...] = ()  # what was left out as too large, or as no plain file; it would be each time it comes
 
-
-class _Unread(NamedTuple):
-    """A file of which nothing was read yet."""
-
-    place: PurePosixPath  # for messages
-    size: int
-    read: Callable[[], bytes]
-    other: str = ""  # what it is where it is no plain file; it is then never read
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether nothing of it could be read."""
+        return bool(self.lacks) and all(silent(path.parts) for path in self.files)
 
 
 def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arrived], list[str]]:
@@ -72,7 +66,7 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
     problems: list[str] = []
     found: dict[str, _Files] = {}
     origins: dict[str, str] = {}
-    for file in _in_folder(path) if path.is_dir() else _in_zip(path):
+    for file in in_folder(path.resolve()) if path.is_dir() else in_zip(path):
         place = file.place
         if silent(place.parts):
             continue
@@ -91,7 +85,8 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
                 "but somebody else's student_id; write down whose it is"
             )
             continue
-        origins[student] = f"{system}: {(match['name'] or 'anonymous')[:60]}{', LATE' if match['late'] else ''}"
+        name = (match["name"] or "anonymous")[:60].encode(errors="replace").decode()  # of a folder: any bytes
+        origins[student] = f"{system}: {name}{', LATE' if match['late'] else ''}"
         found.setdefault(student, _Files()).add(laid, file)
     if not found:
         raise ValueError(f"{path.name} holds no file with a name of Moodle's or Canvas's. {' '.join(problems[:3])}")
@@ -101,13 +96,16 @@ def from_archive(path: Path, students: Mapping[str, str]) -> tuple[Iterator[Arri
 def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], list[str]]:
     """The newest that each student submitted into nbgrader's exchange, and one sentence for what is strange there.
 
+    Where nothing of it can be read, the newest of which something can comes before it.
+
     nbgrader's own `collect` stops for everybody at one time stamp that it cannot read, follows links, and keeps the
     older work unless it is told `--update`. Where a time cannot be read, or has not come yet, the folder's counts here.
     A course without an exchange has no such folder; that is said as well. So is whose account another's work came from,
     where accounts tell anything (`accounts.telling`).
     """
-    newest: dict[str, tuple[datetime, str | None, Path]] = {}
+    works: dict[str, list[tuple[datetime, str | None, Path]]] = {}
     problems: list[str] = []
+    strays: list[str] = []
     wrote: list[tuple[str | None, str]] = []
     try:
         folders = sorted(inbound.iterdir())
@@ -115,7 +113,7 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
         folders = []
         problems.append(
             f"Nothing was collected from the exchange, {inbound}: {error.strerror}. (A course without an exchange sets "
-            "the variable NBGRADER_EXCHANGE to nothing.)"
+            'c.Exchange.root = "" in nbgrader_config.py; or NBGRADER_EXCHANGE to nothing, where that variable is read.)'
         )
     for folder in folders:
         student, here, rest = folder.name.partition(f"+{assignment}+")
@@ -123,6 +121,7 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
             continue
         try:
             if folder.is_symlink() or not folder.is_dir():
+                strays.append(_shown(folder.name))
                 continue
             owner, (time, right) = accounts.owner_of(folder), _time(folder, rest)
         except (OSError, ValueError, OverflowError) as error:  # the last two: of a time that no calendar has
@@ -135,21 +134,34 @@ def from_exchange(inbound: Path, assignment: str) -> tuple[Iterator[Arrived], li
         if not right:
             problems.append(f"{_shown(folder.name)} in the exchange: its time cannot be right; the folder's was taken")
         wrote.append((owner, student))
-        # Of two within a second, of which `time` has no fractions, the later by its name.
-        if student not in newest or time >= newest[student][0]:
-            newest[student] = (time, owner, folder)
+        works.setdefault(student, []).append((time, owner, folder))
+    if strays:
+        named = ", ".join(_few(strays))
+        problems.append(f"Links or files have names of submissions in the exchange, and were left out: {named}")
     strangers, said = accounts.telling(wrote, {folder.name.partition("+")[0] for folder in folders}, inbound)
     problems += said
     origins = {(owner, student): f"{BY_ANOTHER}{owner}" for owner, student in wrote if owner in strangers - {student}}
     return (
-        _arrived(student, origins.get((owner, student), "exchange"), _in_place(folder), time)
-        for student, (time, owner, folder) in newest.items()
+        each
+        for student, theirs in works.items()
+        for each in _newest(
+            _arrived(student, origins.get((owner, student), "exchange"), _in_place(folder), time)
+            # Of two within a second, of which `time` has no fractions, the later by its name.
+            for time, owner, folder in reversed(sorted(theirs, key=lambda work: work[0]))
+        )
     ), problems
+
+
+def _newest(works: Iterator[Arrived]) -> list[Arrived]:
+    """Of one student's works, the newest first, that one; before it, if need be, the newest that can be read."""
+    newest = next(works)
+    readable = next((each for each in works if not each.is_unreadable), None) if newest.is_unreadable else None
+    return [readable, newest] if readable else [newest]
 
 
 def contents_of(folder: Path) -> dict[PurePosixPath, bytes]:
     """The files of one student's folder, as far as they can be read."""
-    return _arrived("", "", _in_place(folder)).files
+    return _arrived("", "", _in_place(folder.resolve()), beside=2).files
 
 
 def _time(folder: Path, rest: str) -> tuple[datetime, bool]:
@@ -169,64 +181,40 @@ def _time(folder: Path, rest: str) -> tuple[datetime, bool]:
     return datetime.fromtimestamp(folder.stat().st_mtime, UTC).replace(tzinfo=None), False
 
 
-def _in_zip(path: Path) -> Iterator[_Unread]:
-    """The files of an archive, an archive inside it as the file that it is; names are data, and nothing is unpacked."""
-    try:
-        archive = zipfile.ZipFile(path)  # open until its last file is read: each opening goes through all the names
-    except BROKEN as error:
-        raise ValueError(f"{path} cannot be opened as a .zip: {error}") from None
-    for member in archive.infolist():
-        place = PurePosixPath(*re.split(r"[/\\]", member.filename))
-        if not member.is_dir():
-            yield _Unread(place, member.file_size, lambda member=member: archive.read(member))
-
-
-def _in_folder(top: Path) -> Iterator[_Unread]:
-    """The files of a folder, however deep, and its links, pipes and devices. A folder that cannot be read is a file."""
-    folders = [(top, PurePosixPath())]
-    for folder, inside in folders:  # it grows
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError:
-            yield _Unread(inside, 0, folder.read_bytes)  # which raises what is to be said
-            continue
-        for entry in entries:
-            path, place = Path(entry.path), inside / entry.name
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except OSError:  # its folder may be listed, but not entered
-                yield _Unread(place, 0, path.read_bytes)
-                continue
-            if stat.S_ISDIR(status.st_mode):
-                folders.append((path, place))
-            else:
-                link = "a link" if stat.S_ISLNK(status.st_mode) else "a pipe or a device"
-                yield _Unread(place, status.st_size, path.read_bytes, "" if stat.S_ISREG(status.st_mode) else link)
-
-
-def _in_place(folder: Path) -> dict[PurePosixPath, _Unread]:
+def _in_place(folder: Path) -> dict[PurePosixPath, Unread]:
     """The files of one student's folder, for `_arrived`."""
-    return {file.place: file for file in _in_folder(folder)}
+    return {file.place: file for file in in_folder(folder, LISTED)}
 
 
-def _arrived(who: str, origin: str, files: Mapping[PurePosixPath, _Unread], time: datetime | None = None) -> Arrived:
-    """One student's files, as far as there is room and they can be read."""
-    contents, lacks, left, room = {}, [], [], LARGEST
-    for path in sorted(files, key=_order):
-        place, size, read, other = files[path]
-        if other:
-            left.append(f"{_shown(place)} is {other}, no plain file; hand in the file itself")
-        elif len(path.parts) > PARTS:
-            left.append(f"{_shown(place)} lies in more than {PARTS - 1} folders; hand it in in fewer")
-        elif size > room:
+def _arrived(
+    who: str, origin: str, files: Mapping[PurePosixPath, Unread], time: datetime | None = None, beside: int = 0
+) -> Arrived:
+    """One student's files, as far as there is room and they can be read.
+
+    beside : small files that the course may have laid beside what had room
+    """
+    contents, lacks, room, many = {}, [], LARGEST + beside * 2**20, MANY + beside
+    chosen = sorted(files, key=_order)
+    left = [f"the rest was left out: one student's files are more than {MANY}"] if len(chosen) > many else []
+    for path in chosen[:many]:
+        place, size, read, why = files[path]
+        if why:
+            left.append(f"{_shown(place)} {why}")
+            continue
+        if len(str(path).encode(errors="replace")) > PATH:
+            left.append(f"{_shown(place)} has too long a path; hand it in in fewer folders")
+            continue
+        try:
+            content = read(room + 1) if size <= room else b""
+        except BROKEN as error:
+            why = error.strerror if isinstance(error, OSError) else None
+            lacks.append(f"{_shown(place)} cannot be read: {str(why or error)[:60]}")
+            continue
+        if max(size, len(content)) > room:  # the second, where it grew meanwhile
             left.append(f"{_shown(place)} was left out: one student's files have more than {LARGEST >> 20} MiB")
-        else:
-            try:
-                contents[path] = read()
-                room -= size
-            except BROKEN as error:
-                why = error.strerror if isinstance(error, OSError) else None
-                lacks.append(f"{_shown(place)} cannot be read: {str(why or error)[:60]}")
+            continue
+        contents[path] = content
+        room -= len(content)
     return Arrived(who, origin, contents, time, _few(lacks), _few(left))
 
 
@@ -250,7 +238,7 @@ class _Files(dict):
         self.folders: set[str] = set()
         self.numbers: dict[tuple[str, bool], int] = {}  # the last that a name got, as a file or as a folder
 
-    def add(self, path: PurePosixPath, file: _Unread) -> None:
+    def add(self, path: PurePosixPath, file: Unread) -> None:
         """Under a name that no other has, and that is not another's folder."""
         made = PurePosixPath()
         for at, part in enumerate(path.parts, start=1):

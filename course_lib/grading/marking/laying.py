@@ -19,14 +19,15 @@ from course_lib.grading.marking.incoming import Arrived, contents_of
 # Beside the place of a work: what is being written, what is whole, and what it replaces until that is in replaced/.
 ARRIVING, ARRIVED, REPLACED = ".{}.arriving", ".{}.arrived", ".{}.replaced"
 CAME = ".came"  # in a work's folder: a `Came`
-WHOLE, PART, MENDED = "whole", "part", "mended"  # how a work lies there: as all of it came, as some did, or otherwise
+# How a work lies there: as all of it came, as some did, otherwise, or as what was put aside: by a person's hand, too.
+WHOLE, PART, MENDED, ASIDE = "whole", "part", "mended", "aside"
 
 
 class Came(NamedTuple):
     """What the course wrote down of a work when it laid it."""
 
     work: str = ""  # its digest
-    how: str = ""  # WHOLE or PART
+    how: str = ""  # WHOLE, PART or ASIDE
     origin: str = ""
     lacks: str = ""  # as `lacking` says it
 
@@ -43,9 +44,9 @@ def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitte
     Returns
     -------
     "new"; "again", where it replaces what goes to replaced/; "same", where it is there; "stays", where what is there is
-    later, or was mended by hand; "before", where it came before and was replaced since; "in part", where it would
-    replace what is there, but not all of it could be read: nothing is laid; "undecided", where no time tells which of
-    the two is later: it then lies in undecided/STUDENT/ASSIGNMENT, and a person decides.
+    later, or was put there by hand since this came; "before", where this came before and was replaced since; "in part",
+    where it would replace what is there, but not all of it could be read: nothing is laid; "undecided", where no time
+    tells which of the two is later: it then lies in undecided/STUDENT/ASSIGNMENT, and a person decides.
 
     Raises
     ------
@@ -63,15 +64,14 @@ def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitte
         scratch, whole, old = _beside(place)
         try:
             _write(files, arrived.time, scratch)
-            note = Came(work, PART if arrived.lacks else WHOLE, arrived.origin, lacking(arrived))
-            (scratch / CAME).write_text(json.dumps(note._asdict()), encoding="utf-8")
+            _note(Came(work, PART if arrived.lacks else WHOLE, arrived.origin, lacking(arrived)), scratch)
             os.replace(scratch, whole)
-            if said == "undecided":  # what moves may be copied: a course may have its folders on several file systems
-                shutil.move(whole, _next(root / "undecided" / arrived.student / assignment))
+            if said == "undecided":
+                _put_aside(whole, root / "undecided" / arrived.student / assignment)
             else:
                 _put(whole, place, old)
             if said == "again":
-                shutil.move(old, _next(root / "replaced" / arrived.student / assignment))
+                _put_aside(old, root / "replaced" / arrived.student / assignment)
         finally:  # not where the process is killed: `finish`
             shutil.rmtree(scratch, ignore_errors=True)
     if not arrived.lacks and work not in came:
@@ -82,6 +82,11 @@ def lay(arrived: Arrived, root: Path, assignment: str, came: list[str], submitte
 def lacking(arrived: Arrived) -> str:
     """What of it did not come, and why; "" where all of it did."""
     return ", ".join((*arrived.lacks, *arrived.left))
+
+
+def identity(arrived: Arrived) -> str:
+    """What tells it from all other work of its student that is not laid either."""
+    return f"{_digest(arrived.files)} {arrived.time or ''}".strip()
 
 
 def noted(folder: Path) -> Came:
@@ -116,17 +121,29 @@ def _finish(place: Path, replaced: Path) -> str:
         os.replace(old, place)
         told = "what was there is there again"
     if old.exists():
-        shutil.move(old, _next(replaced))
+        _put_aside(old, replaced)
     for left in (scratch, whole):
         if left.exists():
             shutil.rmtree(left)
-            told = "what came was not laid; give its archive again"
+            told = "what came was not laid; the exchange brings it again, and an archive has to be given again"
     return told
 
 
 def _beside(place: Path) -> list[Path]:
     """Where a work is written, where it is when it is whole, and where what it replaces waits."""
     return [place.with_name(name.format(place.name)) for name in (ARRIVING, ARRIVED, REPLACED)]
+
+
+def _put_aside(work: Path, folder: Path) -> None:
+    """Move it into a folder of numbered works, from which only a person takes it back; its note says so."""
+    came = noted(work)
+    if came.work:
+        _note(came._replace(how=ASIDE), work)
+    shutil.move(work, _next(folder))  # which may copy: a course may have its folders on several file systems
+
+
+def _note(came: Came, folder: Path) -> None:
+    (folder / CAME).write_text(json.dumps(came._asdict()), encoding="utf-8")
 
 
 def _put(whole: Path, place: Path, old: Path) -> None:
@@ -153,13 +170,16 @@ def _later(arrived: Arrived, work: str, place: Path, came: list[str]) -> str:
     if work == there:
         return "same"
     known = work in came and how != PART  # what came in part is no later work than the whole
+    by_hand = how not in (WHOLE, PART)
     stamp = handed_in_at(place, notes=[])
+    if known and by_hand:  # whoever put that there could see this one
+        return "stays"
     if arrived.time:
         laid = stamp or datetime.fromtimestamp(place.stat().st_mtime, UTC).replace(tzinfo=None)
         if arrived.time.replace(microsecond=0) > laid:
             return "again"
         if stamp == arrived.time.replace(microsecond=0) and not known:  # it was laid before all of it was there
-            return "undecided" if how == MENDED else "again"
+            return "undecided" if by_hand else "again"
         return "stays" if stamp or known else "undecided"
     if known:
         return "stays" if work == came[-1] else "before"
@@ -167,15 +187,15 @@ def _later(arrived: Arrived, work: str, place: Path, came: list[str]) -> str:
 
 
 def _lying(place: Path, came: list[str]) -> tuple[str, str]:
-    """The digest of the work in this folder, and how it lies there: WHOLE, PART or MENDED.
+    """The digest of the work in this folder, and how it lies there; "" where nobody can tell how work that came does.
 
     `came` gets the digest where it lacks it, since the run that laid the work was killed.
     """
     files = contents_of(place)
     there = _digest(files)
     said = _read(files.get(PurePosixPath(CAME), b""))
-    if said.work != there:
-        return there, WHOLE if there in came else MENDED
+    if said.work != there:  # an older version wrote no note, and a person may have moved the files alone
+        return there, "" if there in came and not said.work else MENDED
     if said.how == WHOLE and there not in came:
         came.append(there)
     return there, said.how

@@ -15,6 +15,7 @@ TEST, READ_ONLY, POINTS, UNLOCKED, KIND = CHANGES = (
     "what a cell is for was changed, and is as it was released",
 )
 BY_ANOTHER = "exchange, written by "  # the origin of work that lay in another account's folder, with that account
+UNDECIDED = "undecided"  # the way of such work
 GRADED, WAITING, ATTENTION, NOTHING = "graded", "waiting for a hand mark", "needs attention", "not handed in"
 
 
@@ -33,6 +34,7 @@ class Entry:
     feedback: str = ""  # of what the feedback shows
     laid: str = ""  # a digest of the work of which `origin` and `lacks` tell
     unlaid: dict[str, str] = field(default_factory=dict)  # by which way what is not in submitted/ came -> why
+    others: dict[str, str] = field(default_factory=dict)  # which work that is, and which the undecided one
     lacks: str = ""  # what of the work in submitted/ did not come
     undecided: str = ""  # that two works came, of which nobody knows which is later
     seconds: float = 0.0  # that its grading took
@@ -46,7 +48,8 @@ class Entry:
     @property
     def seen(self) -> str:
         """What somebody looks at who settles it: other work, or another trouble, is not settled by that."""
-        return " ".join([self.marked, self.trouble, *self.collecting])
+        others = [self.others.get(way) for way in (*self.unlaid, *([UNDECIDED] if self.undecided else []))]
+        return " ".join([self.marked, self.trouble, *self.collecting, *filter(None, others)])
 
     @property
     def collecting(self) -> list[str]:
@@ -62,6 +65,11 @@ class Entry:
     def needs_attention(self) -> bool:
         """Whether its score, if it has one, cannot be final."""
         return bool(self.troubles) and self.settled != self.seen
+
+    def unsettle(self) -> None:
+        """Forget that somebody looked where that is over, or something else is there: what is new may read the same."""
+        if self.settled != self.seen:
+            self.settled = ""
 
     @property
     def by_another(self) -> str:

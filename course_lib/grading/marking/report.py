@@ -65,7 +65,7 @@ def write_table(rows: Iterable[dict], path: Path) -> None:
     writer.writerow(COLUMNS)
     writer.writerows([for_spreadsheet(row[column]) for column in COLUMNS] for row in rows)
     with replacing(path.parent) as scratch:
-        (scratch / path.name).write_text(text.getvalue(), encoding="utf-8")
+        (scratch / path.name).write_text(text.getvalue(), encoding="utf-8", errors="replace")
 
 
 def summary(rows: list[dict], problems: Iterable[str], graded: int, root: Path, feedback: Path) -> str:
