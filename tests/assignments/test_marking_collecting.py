@@ -396,6 +396,31 @@ def test_undecided_work_under_the_number_of_what_was_settled_is_not_settled(cour
     assert "undecided/anna/hw/1" in entry.undecided and entry.needs_attention
 
 
+def test_what_was_settled_is_settled_in_whichever_order_it_comes(course):
+    entry = course.entries["anna"] = graded(unlaid={"exchange": "a", "Moodle": "b"})
+    entry.others = {"exchange": "1", "Moodle": "2"}
+    course.settle(["anna"])
+    entry.unlaid["exchange"] = entry.unlaid.pop("exchange")
+    assert not entry.needs_attention
+    entry.others["Moodle"] = "3"
+    assert entry.needs_attention
+
+
+def test_the_disk_has_what_was_laid_before_the_record_knows_it(course, monkeypatch):
+    done = []
+    monkeypatch.setattr(batch.os, "sync", lambda: done.append("sync"))
+    monkeypatch.setattr(batch.record, "save", lambda path, entries: done.append("save"))
+    monkeypatch.setattr(batch, "SAVE_S", -1)
+    monkeypatch.setattr(batch.incoming, "from_archive", lambda path, numbers: (iter([arrived(MOODLE, "1")]), []))
+    monkeypatch.setattr(batch.collecting, "take", lambda *arguments: done.append("lay") or [])
+    monkeypatch.setattr(type(course), "numbers", {})
+    course.collect(Path("all.zip"))
+    assert done == ["lay", "sync", "save", "sync", "save"]
+    monkeypatch.delattr(batch.os, "sync")
+    course._save_laid()
+    assert done[5:] == ["save"]
+
+
 def test_what_was_settled_and_went_is_not_settled_when_it_comes_again(course):
     entry = course.entries["anna"] = graded(lacks="Not all came")
     course.settle(["anna"])

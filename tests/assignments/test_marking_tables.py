@@ -232,6 +232,19 @@ def test_where_a_person_put_work_without_a_time_new_work_is_undecided_unless_it_
 
 
 @pytest.mark.parametrize("time", [EARLY, None], ids=["exchange", "archive"])
+@pytest.mark.parametrize("between", ["later work", "a mend"])
+def test_what_comes_in_part_is_not_taken_for_work_that_came_before(tmp_path, between, time):
+    """Though what of it can be read is the same."""
+    came = []
+    put(tmp_path, 1, time, came)
+    if between == "a mend":
+        (tmp_path / "submitted" / "anna" / "hw" / "hw.ipynb").write_text("mended")
+    else:
+        put(tmp_path, 2, time, came)
+    assert put(tmp_path, 1, time and LATE, came, data=False) == "in part"
+
+
+@pytest.mark.parametrize("time", [EARLY, None], ids=["exchange", "archive"])
 def test_what_came_in_part_takes_nobodys_place(tmp_path, time):
     """And is no work that came before: the whole one is that."""
     came = []

@@ -99,10 +99,16 @@ class Batch:
                 entry, place = self.entries.setdefault(each.student, record.Entry()), self.folder("submitted")
                 self.problems += collecting.take(each, entry, self.root, self.assignment, place)
                 if time.monotonic() - saved > SAVE_S:  # a run that is killed runs no `finally`
-                    record.save(self.record, self.entries)
+                    self._save_laid()
                     saved = time.monotonic()
         finally:
-            record.save(self.record, self.entries)
+            self._save_laid()
+
+    def _save_laid(self) -> None:
+        """Save the record when the disk has what it knows: of a work that the record knows, none is brought again."""
+        if hasattr(os, "sync"):  # not on Windows
+            os.sync()
+        record.save(self.record, self.entries)
 
     def grade(self, force: bool = False, jobs: int | None = None, scheduler: str = "") -> None:
         """Grade what is new, what changed, and what stopped the last time; all of it if `force`.

@@ -169,7 +169,8 @@ def _later(arrived: Arrived, work: str, place: Path, came: list[str]) -> str:
     there, how = _lying(place, came)
     if work == there:
         return "same"
-    known = work in came and how != PART  # what came in part is no later work than the whole
+    # What came in part is no later work than the whole; and of what comes in part nobody knows what it is.
+    known = work in came and how != PART and not arrived.lacks
     by_hand = how not in (WHOLE, PART)
     stamp = handed_in_at(place, notes=[])
     if known and by_hand:  # whoever put that there could see this one

@@ -48,13 +48,14 @@ class Entry:
     @property
     def seen(self) -> str:
         """What somebody looks at who settles it: other work, or another trouble, is not settled by that."""
-        others = [self.others.get(way) for way in (*self.unlaid, *([UNDECIDED] if self.undecided else []))]
+        others = [self.others.get(way) for way in (*sorted(self.unlaid), *([UNDECIDED] if self.undecided else []))]
         return " ".join([self.marked, self.trouble, *self.collecting, *filter(None, others)])
 
     @property
     def collecting(self) -> list[str]:
         """What went wrong with it before it could be graded."""
-        return [each for each in (*self.unlaid.values(), self.lacks, self.undecided) if each]
+        unlaid = [self.unlaid[way] for way in sorted(self.unlaid)]  # the last that came is not always the same
+        return [each for each in (*unlaid, self.lacks, self.undecided) if each]
 
     @property
     def troubles(self) -> list[str]:
