@@ -1,13 +1,14 @@
 """Seconds for each submission, from collected to table and feedback: `make grade` beside nbgrader as it comes.
 
-    python tests/benchmarks/grading.py [ASSIGNMENT] [--students N] [--rounds N] [--arms warm] [--tensorflow]
+    python tests/benchmarks/grading.py [ASSIGNMENT] [--students N] [--stock N] [--rounds N] [--arms warm] [--tensorflow]
 
 Every submission is the right solution; with `--tensorflow` that in TensorFlow, and kernels that start warm have that
 in PyTorch's place, as the instructor's page says for such a class. nbgrader as it comes has a configuration of two
 lines; what it runs is `autograde`, `generate_feedback` and `export`, on one core, as it knows no other way. `make
 grade` uses all cores, and starts its kernels warm, as the course is set, or cold; or cold and without the sandbox. All
 arms of a round grade the same works, in a course of their own, in an order drawn for the round; all their processes and
-kernels are counted. Then one submission has changed, and they grade again.
+kernels are counted. Then one submission has changed, and they grade again. nbgrader as it comes takes as long for each
+work of a large class as of a small one, so that it may have fewer of them (`--stock`).
 """
 
 import argparse
@@ -66,40 +67,45 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("assignment", nargs="?", default=ASSIGNMENT)
     parser.add_argument("--students", type=int, default=10)
+    parser.add_argument("--stock", type=int, help="submissions that nbgrader as it comes has; as many by default")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=[*ARMS])
     parser.add_argument("--tensorflow", action="store_true")
     chosen = parser.parse_args(arguments)
-    if min(chosen.students, chosen.rounds) < 1:
+    if chosen.stock is None:
+        chosen.stock = chosen.students
+    if min(chosen.students, chosen.stock, chosen.rounds) < 1:
         parser.error("at least one student and one round")
     if not (ROOT / "assignments" / "source" / chosen.assignment).is_dir():
         parser.error(f"no assignment {chosen.assignment!r}")
     if chosen.tensorflow and not in_tensorflow(chosen.assignment):
         parser.error(f"{chosen.assignment} has no solution in TensorFlow")
     names = [STOCK, *chosen.arms]
+    works = {name: chosen.stock if name == STOCK else chosen.students for name in names}
     rounds, scores = [], {}
     for number in range(chosen.rounds):
         taken = {}
         for name in random.Random(number).sample(names, len(names)):
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 taken[name], scores[name] = measured(
-                    name, Path(folder), chosen.assignment, chosen.students, chosen.tensorflow
+                    name, Path(folder), chosen.assignment, works[name], chosen.tensorflow
                 )
             print(f"round {number + 1}, {name}: {taken[name][0]}", file=sys.stderr, flush=True)
         rounds.append(taken)
     if any(score != scores[STOCK] for score in scores.values()):
         raise RuntimeError(f"not the same scores: {json.dumps(scores)}")
     subject = f"{chosen.assignment}{' in TensorFlow' if chosen.tensorflow else ''}"
-    print(f"{subject}, {chosen.students} submissions, {os.cpu_count()} cores; medians of {chosen.rounds} rounds")
+    sizes = f"{chosen.students} submissions, {chosen.stock} with {STOCK}"
+    print(f"{subject}, {sizes}, {os.cpu_count()} cores; medians of {chosen.rounds} rounds")
     for name in names:
         new, changed = ([taken[name][which] for taken in rounds] for which in (0, 1))
-        wall, processor = (statistics.median(values) / chosen.students for values in zip(*new, strict=True))
+        wall, processor = (statistics.median(values) / works[name] for values in zip(*new, strict=True))
         again = statistics.median(each.wall for each in changed)
         print(
             f"{name:22s} {wall:6.2f} s a submission, {processor:6.2f} of a processor; one changed {again:6.1f} s in all"
         )
     for name in names[1:]:
-        times = sorted(taken[STOCK][0].wall / taken[name][0].wall for taken in rounds)
+        times = sorted(taken[STOCK][0].wall / works[STOCK] / (taken[name][0].wall / works[name]) for taken in rounds)
         print(f"{name} is {statistics.median(times):.1f} times [{times[0]:.1f}, {times[-1]:.1f}] as fast as {STOCK}")
     if {"cold", "cold, no sandbox"} <= {*names}:
         print_cost(rounds)

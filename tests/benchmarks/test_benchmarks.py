@@ -180,6 +180,21 @@ def test_the_processor_time_of_grading_is_that_of_its_kernels_too(tmp_path):
         grading.run(tmp_path, dict(os.environ), [[sys.executable, "-c", "print('why'); raise SystemExit(3)"]])
 
 
+@pytest.mark.parametrize("stock, ratio", [([], "2.0"), (["--stock", "5"], "4.0")])
+def test_grading_is_compared_by_the_work_however_many_each_has(monkeypatch, capsys, stock, ratio):
+    seconds = {grading.STOCK: 40.0, "warm": 20.0}
+    took = []
+
+    def measured(name, folder, assignment, students, tensorflow):
+        took.append((name, students))
+        return [grading.Took(seconds[name], 1.0)] * 2, {"a": 1.0}
+
+    monkeypatch.setattr(grading, "measured", measured)
+    assert grading.main(["--students", "10", "--rounds", "1", "--arms", "warm", *stock]) == 0
+    assert dict(took) == {grading.STOCK: 5 if stock else 10, "warm": 10}
+    assert f"warm is {ratio} times" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("arm", list(long_inputs.ARMS))
 @pytest.mark.parametrize("sets", [1, 2])
 def test_every_arm_of_long_inputs_runs(arm, sets):
