@@ -281,7 +281,7 @@ ALLOWED = {
     "grading/marking/cluster.py grade_elsewhere": "into a folder that is moved into the course when it is whole",
     "grading/marking/cluster.py main": "into a temporary folder on a worker; the answer beside its place, then renamed",
     "grading/marking/laying.py _write": "beside its place, then renamed",
-    "grading/marking/laying.py lay": "beside its place, then renamed",
+    "grading/marking/laying.py _note": "beside its place, then renamed; half a note is none",
     "grading/marking/normalise.py write": "made anew from what was handed in by every run",
     "grading/marking/trial.py _copy": "into a temporary copy of a course, which goes when the trial ends",
     "grading/outside/seeds.py _draw": "beside its place, then linked there, unless another was quicker",
